@@ -1,0 +1,2 @@
+//! Prints the contract.
+fn main() {}

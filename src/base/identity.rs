@@ -1,0 +1,14 @@
+//! Who we are to a browser. The only definition of the host id and of the extension's pinned key.
+
+/// Name of the native messaging host, as registered with browsers and asked for by the extension.
+pub const NATIVE_HOST_ID: &str = "com.vivswan.genkan.host";
+
+/// Public half of the RSA key that fixes the extension's id (base64 DER, as the browser manifest wants it).
+/// The private half was discarded when the key was made: it could only sign packed extensions, which we do not ship.
+pub const EXTENSION_MANIFEST_KEY: &str = "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAjefbrRySZSqMp+2iZQsvQ55z9SCvKZlb0pEicfM0sKQZljm0i6JbdQvXqRnfmM0ks44kOtwG7sZaCjmVTjsrh3jd5a1iXXy4XHK87LXB3oHDA5KwTAlrWCpIlrzTQXGAwW8k1tIg2WQkczmf8/JGc48bfLiodgzFgdzzQrrQXZW8dek8DH+s8waUcww6EZvxf7nKNb8vMVGx+kUpDl2pXRK0w5BfnV6Ojr02vrkXGv01wg1v37uPlR6opFHq+zaDTBMnhtC6eYDVg654ZGZCEe0SRJLUV/nJl96miQ4ZNBo/p9BjDWz3RHSiTygOIYEgFadn7XH+Jw6TWaOT3abq5QIDAQAB";
+
+/// The id that browsers derive from [`EXTENSION_MANIFEST_KEY`]: the first 32 hex digits of its SHA-256, 0–f as a–p.
+pub const PINNED_EXTENSION_ID: &str = "fhfbdalnecakiolkelkaididjlheojno";
+
+/// The caller origin that a browser puts into the host's argv. Exactly this selects host mode.
+pub const PINNED_EXTENSION_ORIGIN: &str = "chrome-extension://fhfbdalnecakiolkelkaididjlheojno/";

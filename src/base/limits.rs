@@ -1,0 +1,95 @@
+//! Every bound of the program, with its unit. A loop, queue or buffer elsewhere takes its bound from here.
+
+/// Bytes of JSON in one native-messaging frame to the browser. The browser drops the port above it.
+pub const NM_OUT_BYTES_MAX: usize = 1_048_576;
+/// Bytes of JSON in one native-messaging frame from the browser.
+pub const NM_IN_BYTES_MAX: usize = 67_108_864;
+/// Bytes of one bridge line without its LF: the largest frame from the browser plus its envelope.
+pub const BRIDGE_LINE_BYTES_MAX: usize = NM_IN_BYTES_MAX + 65_536;
+/// Bytes of one MCP line without its LF.
+pub const MCP_LINE_BYTES_MAX: usize = 16 * 1_048_576;
+/// Bytes of one handshake line: nothing before `attached` needs more.
+pub const HANDSHAKE_LINE_BYTES_MAX: usize = 16_384;
+/// Levels of nested arrays and objects in any JSON we read.
+pub const JSON_DEPTH_MAX: usize = 64;
+/// Largest integer that both ends hold exactly (2^53 − 1).
+pub const SAFE_INTEGER_MAX: u64 = 9_007_199_254_740_991;
+
+/// Bytes of the reassembled frame that chunks may carry to the browser.
+pub const CHUNK_TOTAL_BYTES_MAX: usize = 16 * 1_048_576;
+/// Bytes of text in one chunk; escaped as JSON it stays under [`NM_OUT_BYTES_MAX`] even if every byte is escaped.
+pub const CHUNK_TEXT_BYTES_MAX: usize = 160 * 1024;
+
+/// Milliseconds that one call may take in all: waiting for a browser, confirming, acting.
+pub const CALL_BUDGET_MS: u32 = 55_000;
+/// Milliseconds for a call whose client asked for progress.
+pub const CALL_BUDGET_PROGRESS_MS: u32 = 120_000;
+/// Milliseconds to wait for a browser while a host is known.
+pub const CONNECT_WAIT_MS: u32 = 12_000;
+/// Milliseconds to wait while no host is known at all: a sleeping worker wakes at its next 30 s alarm.
+pub const CONNECT_WAIT_ASLEEP_MS: u32 = 35_000;
+/// Milliseconds between two progress notifications of one call.
+pub const PROGRESS_EVERY_MS: u32 = 5_000;
+/// Milliseconds for a peer of the bridge socket to finish its handshake.
+pub const HANDSHAKE_MS: u32 = 5_000;
+/// Milliseconds for the extension to answer the host's hello.
+pub const EXTENSION_HELLO_MS: u32 = 10_000;
+/// Milliseconds between two attempts of a host to reach an absent broker, first and last.
+pub const REDIAL_MS_MIN: u32 = 100;
+/// See [`REDIAL_MS_MIN`].
+pub const REDIAL_MS_MAX: u32 = 2_000;
+/// Milliseconds until the extension opens its port again after it closed.
+pub const PORT_RETRY_MS: u32 = 2_000;
+/// Minutes between the extension's wake-up alarms (half a minute is the floor browsers keep for packed extensions).
+pub const ALARM_MINUTES: f64 = 0.5;
+
+/// Milliseconds a confirmation for a click, fill or tab close stays open; then it denies.
+pub const CONFIRM_CLICK_MS: u32 = 30_000;
+/// Milliseconds after a confirmation window opens or regains focus in which input is ignored.
+pub const CONFIRM_GUARD_MS: u32 = 500;
+/// Milliseconds that one approval also covers the same kind of act by the same client on the same tab and origin.
+pub const CONFIRM_GRACE_MS: u32 = 60_000;
+/// Confirmations that may wait at once; the rest are denied.
+pub const CONFIRM_QUEUE_MAX: usize = 4;
+
+/// Browsers attached to one broker at once.
+pub const BROWSERS_MAX: usize = 16;
+/// Peers of the bridge socket that have not finished their handshake.
+pub const HALF_OPEN_MAX: usize = 8;
+/// Calls in flight in one broker.
+pub const CALLS_MAX: usize = 64;
+/// Frames waiting to be written to one browser.
+pub const OUTBOX_FRAMES_MAX: usize = 128;
+/// Bytes of a browser label.
+pub const LABEL_BYTES_MAX: usize = 32;
+/// Hex digits of a per-profile instance id.
+pub const INSTANCE_HEX: usize = 32;
+/// Bytes of the per-run secret and of a nonce.
+pub const SECRET_BYTES: usize = 32;
+/// Bytes of `run.lock`.
+pub const LOCK_FILE_BYTES_MAX: usize = 4_096;
+
+/// Characters of a text result when the caller names no size.
+pub const RESULT_CHARS_DEFAULT: u32 = 24_000;
+/// Characters of a text result, ever: below the limits of known clients.
+pub const RESULT_CHARS_MAX: u32 = 45_000;
+/// Bytes of a screenshot before base64.
+pub const IMAGE_BYTES_MAX: usize = 700_000;
+/// Bytes of a URL.
+pub const URL_BYTES_MAX: usize = 8_192;
+/// Bytes of a selector.
+pub const SELECTOR_BYTES_MAX: usize = 2_048;
+/// Bytes of a value to fill.
+pub const FILL_BYTES_MAX: usize = 4 * 1_048_576;
+/// Rows in a tab list.
+pub const TABS_MAX: u32 = 500;
+/// Milliseconds an acting tool may take in the page.
+pub const ACT_MS: u32 = 20_000;
+/// Milliseconds page_wait_for waits, default and most.
+pub const WAIT_MS_DEFAULT: u32 = 10_000;
+/// See [`WAIT_MS_DEFAULT`].
+pub const WAIT_MS_MAX: u32 = 50_000;
+/// Minutes that a popup's unanswered request for a site stays valid.
+pub const INTENT_MS: u32 = 120_000;
+/// Milliseconds for which a client may keep tool definitions.
+pub const TOOLS_TTL_MS: u32 = 3_600_000;

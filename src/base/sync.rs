@@ -1,0 +1,1 @@
+//! The only place that knows which lock implementation is in use.

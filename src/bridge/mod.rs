@@ -1,0 +1,3 @@
+//! The browser door's core: the catalogue of tools, the sessions with browsers, the order of gates for one call.
+
+pub mod catalogue;

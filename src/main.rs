@@ -1,0 +1,3 @@
+//! argv to role, nothing else.
+
+fn main() {}

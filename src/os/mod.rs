@@ -1,0 +1,1 @@
+//! The machine behind small interfaces: files, sockets, peers. No decisions live here.

@@ -1,0 +1,3 @@
+//! Who may do what: decisions over values, with no way to touch the machine.
+
+pub mod audit;

@@ -1,0 +1,4 @@
+//! Everything that crosses a process boundary, parsed once at the edge into types.
+
+pub mod bridge;
+pub mod control;
