@@ -1,0 +1,54 @@
+# Commands a newcomer uses. Each sets up what it needs; `make demo` and `make test` need no step before them.
+NODE := node_modules/.bin/node
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+
+.PHONY: demo test check bench fuzz model adversarial e2e audit setup build
+.DEFAULT_GOAL := demo
+
+setup:
+	@bash e2e/setup.sh
+
+# The host and the extension, as tests and demo use them.
+build: setup
+	@cargo build -q
+	@npm run -s contract
+	@npm run -s build
+
+# The main job, in a real Chromium: list, open, read, fill, click, confirm. Prints a transcript and saves screenshots.
+demo: build
+	@$(NODE) e2e/demo.ts
+
+# Every check that CI runs.
+test: setup
+	@$(NODE) e2e/steps.ts
+
+# The fast inner loop.
+check: setup
+	cargo fmt --check
+	cargo clippy -q --all-targets -- -D warnings
+	cargo test -q --lib --test spec
+	npm run -s contract
+	npm run -s check
+	npx biome ci --error-on-warnings .
+
+bench: setup
+	@cargo build -q --release
+	@npm run -s contract
+	@npm run -s build
+	@$(NODE) e2e/bench/bench.ts
+
+fuzz: setup
+	@bash fuzz/run.sh $(or $(SECONDS_PER_TARGET),20)
+
+model: setup
+	@bash model/run.sh
+
+adversarial: build
+	cargo test --test adversarial
+
+e2e: build
+	@npm run -s e2e
+
+# What is slow or seldom. Steps whose tool cannot be had here say "not run".
+audit: setup
+	@bash e2e/audit.sh
