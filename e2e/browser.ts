@@ -208,3 +208,21 @@ function grant(file: string, id: string, origins: string[]): void {
   settings['runtime_granted_permissions'] = { api: [], manifest_permissions: [], scriptable_host: [], explicit_host: origins };
   fs.writeFileSync(file, JSON.stringify(preferences));
 }
+
+/** Answers a confirmation as a person does: the pointer wanders through the window, then presses the button once it is live. */
+export async function answer(window: Page, testId: 'confirm-allow' | 'confirm-deny'): Promise<void> {
+  const button = window.getByTestId(testId);
+  await button.waitFor();
+  const box = (await button.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  const closed = window.waitForEvent('close');
+  const end = performance.now() + 15_000;
+  // Input in the guard's time is ignored by design, so a press may have to be repeated, as a person would.
+  while (!window.isClosed() && performance.now() < end) {
+    await window.mouse.move(x + 120, y - 90, { steps: 4 }).catch(() => {});
+    await window.mouse.move(x, y, { steps: 8 }).catch(() => {});
+    await window.mouse.click(x, y).catch(() => {});
+    await new Promise((resume) => setTimeout(resume, 150));
+  }
+  await closed;
+}
