@@ -16,8 +16,6 @@ const ARGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  `--disable-extensions-except=${EXTENSION}`,
-  `--load-extension=${EXTENSION}`,
 ];
 
 export type Start = {
@@ -25,6 +23,8 @@ export type Start = {
   granted?: string[];
   profile?: string;
   headed?: boolean;
+  /** Folders of other unpacked extensions in the same profile. */
+  others?: string[];
   args?: string[];
 };
 
@@ -56,7 +56,7 @@ export class Browser {
   }
 
   async worker(): Promise<Worker> {
-    return await until('the extension worker', () => this.context.serviceWorkers()[0]);
+    return await ownWorker(this.context);
   }
 
   async page(url: string): Promise<Page> {
@@ -180,18 +180,30 @@ export function register(home: Home, profile: string): void {
 }
 
 async function launch(home: Home, profile: string, options: Start): Promise<BrowserContext> {
+  const extensions = [EXTENSION, ...(options.others ?? [])].join(',');
   return await chromium.launchPersistentContext(profile, {
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
     headless: false,
     env: home.env,
     viewport: null,
-    args: [...(options.headed ? [] : ['--headless=new']), ...ARGS, ...(options.args ?? [])],
+    args: [
+      ...(options.headed ? [] : ['--headless=new']),
+      ...ARGS,
+      `--disable-extensions-except=${extensions}`,
+      `--load-extension=${extensions}`,
+      ...(options.args ?? []),
+    ],
   });
 }
 
 async function extensionId(context: BrowserContext): Promise<string> {
-  const worker = context.serviceWorkers()[0] ?? (await context.waitForEvent('serviceworker'));
-  return new URL(worker.url()).hostname;
+  return new URL((await ownWorker(context)).url()).hostname;
+}
+
+async function ownWorker(context: BrowserContext): Promise<Worker> {
+  return await until('the extension worker', () =>
+    context.serviceWorkers().find((worker) => worker.url().endsWith('/background.js')),
+  );
 }
 
 type Preferences = { extensions?: { settings?: Record<string, Record<string, unknown>> } };
