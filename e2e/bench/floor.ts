@@ -1,0 +1,64 @@
+/* The floor under every figure: what a bare Unix socket, a bare native messaging host and a bare extension cost in this run. */
+import { execFileSync, fork } from 'node:child_process';
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { chromium } from 'playwright-core';
+import { type Home, until } from '../home.ts';
+import { median } from './median.ts';
+
+const HERE = path.join(import.meta.dirname, 'floor');
+
+export type Floor = { socket: number; echo: number; tabs: number; content: number };
+
+/** Milliseconds of one 200-byte line to another process and back. */
+export async function socketEcho(home: Home, rounds = 500): Promise<number> {
+  const address = home.path('echo.sock');
+  const server = fork(path.join(HERE, 'echo.ts'), [address], { stdio: 'ignore' });
+  await new Promise((ready) => server.once('message', ready));
+  const socket = net.connect(address);
+  const line = `${'x'.repeat(199)}\n`;
+  const times: number[] = [];
+  for (let i = 0; i < rounds; i += 1) {
+    const begun = performance.now();
+    socket.write(line);
+    await new Promise((back) => socket.once('data', back));
+    times.push(performance.now() - begun);
+  }
+  socket.destroy();
+  server.kill('SIGTERM');
+  return median(times);
+}
+
+/** Medians of the bare host's round trips, measured inside the host. */
+export async function bareHost(home: Home, pageUrl: string, args: string[]): Promise<Omit<Floor, 'socket'>> {
+  const host = home.path('floor-host');
+  execFileSync('cc', ['-O2', '-o', host, path.join(HERE, 'host.c')]);
+  const results = home.path('floor.txt');
+  const wrapper = home.path('floor.sh');
+  fs.writeFileSync(wrapper, `#!/bin/sh\nexec ${host} ${results}\n`, { mode: 0o755 });
+  const profile = home.path('floor-profile');
+  const manifests = path.join(profile, 'NativeMessagingHosts');
+  fs.mkdirSync(manifests, { recursive: true });
+  const extension = path.join(HERE, 'extension');
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+    headless: false,
+    env: home.env,
+    args: [...args, `--disable-extensions-except=${extension}`, `--load-extension=${extension}`],
+  });
+  const worker = context.serviceWorkers()[0] ?? (await context.waitForEvent('serviceworker'));
+  const manifest = { name: 'floor', description: 'floor', path: wrapper, type: 'stdio', allowed_origins: [`${new URL(worker.url()).origin}/`] };
+  manifest.allowed_origins = [`chrome-extension://${new URL(worker.url()).hostname}/`];
+  fs.writeFileSync(path.join(manifests, 'floor.json'), JSON.stringify(manifest));
+  const page = context.pages()[0] ?? (await context.newPage());
+  await page.goto(pageUrl);
+  await worker.evaluate(async () => await (globalThis as unknown as { go(): Promise<void> }).go());
+  const rows = await until('the bare host to finish', () => {
+    const text = fs.existsSync(results) ? fs.readFileSync(results, 'utf8') : '';
+    return text.includes('done') && text;
+  });
+  await context.close();
+  const of = (name: string) => Number(new RegExp(`^${name} ([\\d.]+)`, 'm').exec(rows)?.[1]);
+  return { echo: of('echo'), tabs: of('tabs'), content: of('content') };
+}

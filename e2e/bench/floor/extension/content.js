@@ -1,0 +1,1 @@
+chrome.runtime.onMessage.addListener((message, _, answer) => answer(message));
