@@ -123,7 +123,9 @@ export class Popup {
 
   async #send(method: string, params: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
     const id = ++this.#next;
-    const answer = new Promise<{ result?: unknown; error?: { message: string } }>((resolve) => this.#waiting.set(id, resolve));
+    const answer = new Promise<{ result?: unknown; error?: { message: string } }>((resolve) =>
+      this.#waiting.set(id, resolve),
+    );
     await this.#session.send('Target.sendMessageToTarget', {
       sessionId: this.#link,
       message: JSON.stringify({ id, method, params }),
@@ -134,7 +136,11 @@ export class Popup {
   }
 
   async evaluate<T>(expression: string): Promise<T> {
-    const { result } = (await this.#send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true })) as {
+    const { result } = (await this.#send('Runtime.evaluate', {
+      expression,
+      awaitPromise: true,
+      returnByValue: true,
+    })) as {
       result: { value: T };
     };
     return result.value;
@@ -157,7 +163,13 @@ export class Popup {
       })()`),
     );
     for (const type of ['mouseMoved', 'mousePressed', 'mouseReleased']) {
-      await this.#send('Input.dispatchMouseEvent', { type, x, y, button: type === 'mouseMoved' ? 'none' : 'left', clickCount: 1 });
+      await this.#send('Input.dispatchMouseEvent', {
+        type,
+        x,
+        y,
+        button: type === 'mouseMoved' ? 'none' : 'left',
+        clickCount: 1,
+      });
     }
   }
 
@@ -217,7 +229,12 @@ function grant(file: string, id: string, origins: string[]): void {
   const preferences = JSON.parse(fs.readFileSync(file, 'utf8')) as Preferences;
   const settings = preferences.extensions?.settings?.[id];
   if (!settings) throw new Error(`${file} does not know the extension`);
-  settings['runtime_granted_permissions'] = { api: [], manifest_permissions: [], scriptable_host: [], explicit_host: origins };
+  settings['runtime_granted_permissions'] = {
+    api: [],
+    manifest_permissions: [],
+    scriptable_host: [],
+    explicit_host: origins,
+  };
   fs.writeFileSync(file, JSON.stringify(preferences));
 }
 

@@ -107,7 +107,10 @@ describe('a call through the whole chain', () => {
     const waiting = client.text('page_wait_for', { text: 'arrived late', timeoutMs: 10_000 });
     await page.evaluate(() => setTimeout(() => document.body.append('arrived late'), 200));
     await waiting;
-    assert.match(await client.refusal('page_wait_for', { text: 'never there', timeoutMs: 300 }), /RESPONSE_TIMEOUT|EXECUTION_FAILED/);
+    assert.match(
+      await client.refusal('page_wait_for', { text: 'never there', timeoutMs: 300 }),
+      /RESPONSE_TIMEOUT|EXECUTION_FAILED/,
+    );
   });
 
   test('navigation, back, forward and reload work on the client’s own tab', async () => {

@@ -69,7 +69,11 @@ export class Client {
   }
 
   /** Sends a request and gives its id at once, so that it can be cancelled. */
-  send(method: string, params: Record<string, unknown>, meta: Record<string, unknown> = {}): { id: number; answer: Promise<Line> } {
+  send(
+    method: string,
+    params: Record<string, unknown>,
+    meta: Record<string, unknown> = {},
+  ): { id: number; answer: Promise<Line> } {
     const id = ++this.#next;
     const all = { ...(this.#era === 'modern' ? MODERN : {}), ...meta };
     const body = Object.keys(all).length > 0 ? { ...params, _meta: all } : params;
@@ -86,7 +90,11 @@ export class Client {
     return await this.send(method, params).answer;
   }
 
-  async call(name: string, args: Record<string, unknown> = {}, meta: Record<string, unknown> = {}): Promise<ToolResult> {
+  async call(
+    name: string,
+    args: Record<string, unknown> = {},
+    meta: Record<string, unknown> = {},
+  ): Promise<ToolResult> {
     const line = await this.send('tools/call', { name, arguments: args }, meta).answer;
     if (line.error) throw new Error(`${name}: ${line.error.code} ${line.error.message}`);
     return line.result as ToolResult;

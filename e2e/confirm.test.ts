@@ -55,7 +55,7 @@ describe('the confirmation window', () => {
     const before = posts();
     const refused = client.refusal('page_click', { selector: '#send' });
     const window = await browser.confirmation();
-    const shown = await window.innerText('body');
+    const shown = (await window.textContent('body')) ?? '';
     assert.ok(shown.includes(`127.0.0.1:${site.port}`), shown);
     assert.match(shown, /Send it/);
     await answer(window, 'confirm-deny');
@@ -80,7 +80,9 @@ describe('the confirmation window', () => {
     const refused = client.refusal('page_click', { selector: '#send' });
     await browser.confirmation();
     assert.match(await refused, /CONFIRMATION_TIMEOUT/);
-    await until('the window to be gone', () => browser.context.pages().every((each) => !each.url().includes('confirm.html')));
+    await until('the window to be gone', () =>
+      browser.context.pages().every((each) => !each.url().includes('confirm.html')),
+    );
     assert.equal(posts(), before);
   });
 
@@ -102,7 +104,9 @@ describe('the confirmation window', () => {
     const window = await browser.confirmation();
     await window.getByTestId('confirm-allow').waitFor();
     await page.evaluate(() => {
-      document.getElementById('send')?.replaceWith(Object.assign(document.createElement('button'), { id: 'send', textContent: 'Send it' }));
+      document
+        .getElementById('send')
+        ?.replaceWith(Object.assign(document.createElement('button'), { id: 'send', textContent: 'Send it' }));
     });
     await answer(window, 'confirm-allow');
     assert.match(await refused, /EXECUTION_FAILED/);
@@ -144,7 +148,7 @@ describe('the confirmation window', () => {
     await fresh();
     const filling = client.text('page_fill', { selector: '#password', value: 'correct horse' });
     const window = await browser.confirmation();
-    assert.doesNotMatch(await window.innerText('body'), /correct horse/);
+    assert.doesNotMatch((await window.textContent('body')) ?? '', /correct horse/);
     await answer(window, 'confirm-allow');
     assert.doesNotMatch(await filling, /correct horse/);
     assert.equal(await page.inputValue('#password'), 'correct horse');
@@ -160,7 +164,10 @@ describe('the confirmation window', () => {
     client.notify('notifications/cancelled', { requestId: id, reason: 'changed my mind' });
     await closed;
     await client.text('tab_list');
-    assert.ok(client.lines.every((line) => line.id !== id), 'no answer to a cancelled call');
+    assert.ok(
+      client.lines.every((line) => line.id !== id),
+      'no answer to a cancelled call',
+    );
     assert.equal(posts(), before);
     void never;
   });
@@ -169,7 +176,7 @@ describe('the confirmation window', () => {
     await fresh();
     const clicking = client.text('page_click', { selector: '#link' });
     const window = await browser.confirmation();
-    assert.match(await window.innerText('body'), /\/linked/);
+    assert.match((await window.textContent('body')) ?? '', /\/linked/);
     await answer(window, 'confirm-allow');
     assert.match(await clicking, /navigat/i);
     await until('the link to be followed', async () => (await page.title()) === 'Landed');

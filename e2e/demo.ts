@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { answer, Browser } from './browser.ts';
-import { Client, textOf, type ToolResult } from './client.ts';
+import { Client, type ToolResult, textOf } from './client.ts';
 import { Home, ROOT, until } from './home.ts';
 import { Site } from './site.ts';
 

@@ -94,7 +94,10 @@ describe('the native permission prompt', { concurrency: false }, () => {
     await ask('denied', async (browser, client) => {
       desktop.keys('Return');
       const worker = await browser.worker();
-      await until('the prompt to be answered', async () => (await worker.evaluate(async () => (await chrome.permissions.getAll()).origins?.length ?? 0)) === 0);
+      await until(
+        'the prompt to be answered',
+        async () => (await worker.evaluate(async () => (await chrome.permissions.getAll()).origins?.length ?? 0)) === 0,
+      );
       assert.match(await client.refusal('page_text'), /SITE_NOT_ALLOWED/);
     });
   });

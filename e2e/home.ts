@@ -51,8 +51,7 @@ export async function until<T>(
   for (;;) {
     try {
       const value = await probe();
-      if (value !== undefined && value !== null && value !== false)
-        return value as NonNullable<Exclude<T, false>>;
+      if (value !== undefined && value !== null && value !== false) return value as NonNullable<Exclude<T, false>>;
     } catch (error) {
       last = error;
     }

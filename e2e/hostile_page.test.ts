@@ -22,7 +22,9 @@ describe('a hostile page', () => {
       '/frames': (_, response) =>
         response
           .writeHead(200, { 'content-type': 'text/html' })
-          .end(`<title>Outer</title><h1>Outer</h1><iframe src="${site.url('/secret', 'evil.localhost')}"></iframe><iframe src="/inner"></iframe>`),
+          .end(
+            `<title>Outer</title><h1>Outer</h1><iframe src="${site.url('/secret', 'evil.localhost')}"></iframe><iframe src="/inner"></iframe>`,
+          ),
       '/inner': '<h2>Inner same origin</h2><button type="button">Inner button</button>',
       '/secret': '<h2>Other site secret</h2>',
       '/swap': '<!doctype html><title>Swap</title><button type="button" id="b">First</button>',
@@ -69,14 +71,25 @@ describe('a hostile page', () => {
   test('T160 another spelling of an approved address is the approved address', async () => {
     const opened = await client.call('tab_open', { url: `http://0x7f.1:${site.port}/` });
     assert.ok(!opened.isError, textOf(opened));
-    assert.match(await client.refusal('tab_open', { url: `http://[::ffff:127.0.0.1]:${site.port}/` }), /SITE_NOT_ALLOWED/);
+    assert.match(
+      await client.refusal('tab_open', { url: `http://[::ffff:127.0.0.1]:${site.port}/` }),
+      /SITE_NOT_ALLOWED/,
+    );
   });
 
   test('T157 addresses that are no web page are refused by construction', async () => {
     for (const url of [
-      'chrome://settings', 'chrome-extension://fhfbdalnecakiolkelkaididjlheojno/options.html', 'file:///etc/passwd',
-      'data:text/html,x', 'javascript:alert(1)', 'view-source:http://127.0.0.1/', 'about:blank', 'blob:http://127.0.0.1/x',
-      'filesystem:http://127.0.0.1/temporary/x', 'https://chromewebstore.google.com/', `http://genkan.localhost:${site.port}/`,
+      'chrome://settings',
+      'chrome-extension://fhfbdalnecakiolkelkaididjlheojno/options.html',
+      'file:///etc/passwd',
+      'data:text/html,x',
+      'javascript:alert(1)',
+      'view-source:http://127.0.0.1/',
+      'about:blank',
+      'blob:http://127.0.0.1/x',
+      'filesystem:http://127.0.0.1/temporary/x',
+      'https://chromewebstore.google.com/',
+      `http://genkan.localhost:${site.port}/`,
       `http://0123456789abcdef.localhost:${site.port}/`,
     ]) {
       assert.match(await client.refusal('tab_open', { url }), /UNSUPPORTED_PAGE|INVALID_ARGUMENT/, url);
@@ -127,15 +140,24 @@ describe('a hostile page', () => {
     for (const length of [1_048_000, 1_048_576, 1_048_577, 1_049_600, 3_000_000]) {
       const filled = await client.call('page_fill', { selector: '#t', value: 'é'.repeat(length / 2) });
       assert.ok(!filled.isError, textOf(filled));
-      assert.equal(await target.evaluate(() => (document.getElementById('t') as HTMLTextAreaElement).value.length), Math.floor(length / 2));
+      assert.equal(
+        await target.evaluate(() => (document.getElementById('t') as HTMLTextAreaElement).value.length),
+        Math.floor(length / 2),
+      );
     }
-    assert.match(await client.refusal('page_fill', { selector: '#t', value: 'x'.repeat(4_194_305) }), /INVALID_ARGUMENT|PAYLOAD_TOO_LARGE/);
+    assert.match(
+      await client.refusal('page_fill', { selector: '#t', value: 'x'.repeat(4_194_305) }),
+      /INVALID_ARGUMENT|PAYLOAD_TOO_LARGE/,
+    );
     await client.text('tab_list');
   });
 
   test('T126 T128 a page can neither message the extension nor frame nor open its pages', async () => {
     const attack = await browser.page(site.url('/attack'));
-    await until('the frame to settle', async () => await attack.evaluate(() => 'framed' in (globalThis as unknown as { results: object }).results));
+    await until(
+      'the frame to settle',
+      async () => await attack.evaluate(() => 'framed' in (globalThis as unknown as { results: object }).results),
+    );
     const results = await attack.evaluate(() => (globalThis as unknown as { results: Record<string, string> }).results);
     assert.equal(results['runtime'], 'undefined');
     assert.doesNotMatch(results['framed'] ?? '', /genkan/i);
@@ -146,21 +168,24 @@ describe('a hostile page', () => {
     const worker = await browser.worker();
     const keys = await worker.evaluate(async () => Object.keys(await chrome.storage.local.get()));
     assert.ok(keys.length > 0, 'there is something to protect');
-    const injected = await worker.evaluate(async (url) => {
-      const [tab] = await chrome.tabs.query({ url: `${url}/*` });
-      if (tab?.id === undefined) return 'no tab';
-      const [result] = await chrome.scripting.executeScript({
-        target: { tabId: tab.id },
-        func: async () => {
-          try {
-            return JSON.stringify(await chrome.storage.local.get());
-          } catch (error) {
-            return `refused: ${String(error)}`;
-          }
-        },
-      });
-      return String(result?.result);
-    }, site.origin().replace(/:\d+$/, ''));
+    const injected = await worker.evaluate(
+      async (url) => {
+        const [tab] = await chrome.tabs.query({ url: `${url}/*` });
+        if (tab?.id === undefined) return 'no tab';
+        const [result] = await chrome.scripting.executeScript({
+          target: { tabId: tab.id },
+          func: async () => {
+            try {
+              return JSON.stringify(await chrome.storage.local.get());
+            } catch (error) {
+              return `refused: ${String(error)}`;
+            }
+          },
+        });
+        return String(result?.result);
+      },
+      site.origin().replace(/:\d+$/, ''),
+    );
     assert.match(injected, /refused/);
   });
 
@@ -208,7 +233,10 @@ describe('a hostile page', () => {
     const window = await Promise.race([browser.confirmation(), refused.then(() => undefined)]);
     if (window) await answer(window, 'confirm-allow');
     assert.doesNotMatch(textOf(await refused), /Other site secret/);
-    assert.match(await client.refusal('page_text', { tabId: await currentTab(client) }), /SITE_NOT_ALLOWED|EXECUTION_FAILED/);
+    assert.match(
+      await client.refusal('page_text', { tabId: await currentTab(client) }),
+      /SITE_NOT_ALLOWED|EXECUTION_FAILED/,
+    );
   });
 });
 

@@ -113,9 +113,18 @@ test('with nobody watching, the worker outlives its idle limit and the first cal
   const chromium: ChildProcess = spawn(
     '/usr/bin/chromium',
     [
-      '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-      '--disable-component-update', '--disable-sync', `--user-data-dir=${profile}`, `--disable-extensions-except=${EXTENSION}`,
-      `--load-extension=${EXTENSION}`, 'about:blank',
+      '--headless=new',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      `--user-data-dir=${profile}`,
+      `--disable-extensions-except=${EXTENSION}`,
+      `--load-extension=${EXTENSION}`,
+      'about:blank',
     ],
     { env: home.env, stdio: 'ignore' },
   );

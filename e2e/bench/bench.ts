@@ -13,8 +13,19 @@ const { Site } = await import('../site.ts');
 const { bareHost, socketEcho } = await import('./floor.ts');
 const { median, quantile } = await import('./median.ts');
 
-const DOCS = ['/usr/share/doc/python3.11/html', '/usr/share/doc/python3/html'].find((dir) => fs.existsSync(`${dir}/library`)) ?? '';
-const ARGS = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const DOCS =
+  ['/usr/share/doc/python3.11/html', '/usr/share/doc/python3/html'].find((dir) => fs.existsSync(`${dir}/library`)) ??
+  '';
+const ARGS = [
+  '--headless=new',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
 const FORM = `<!doctype html><title>Form</title><h1>Order</h1><label>Name <input id=n></label><label>Email <input type=email></label>
 <label>Size <select><option>S<option>M<option>L</select></label>
 <button type=button onclick="document.getElementById('o').textContent = +document.getElementById('o').textContent + 1">Count</button><output id=o>0</output>`;
@@ -106,13 +117,22 @@ await client.text('tab_open', { url: site.url() });
 await time(20, async () => await client.text('tab_list'));
 const tabs = await time(200, async () => await client.text('tab_list'));
 const ratio = median(tabs) / floor.tabs;
-row('tab_list, whole chain', `${median(tabs).toFixed(2)} ms (p95 ${quantile(tabs, 0.95).toFixed(2)})`, `${ratio.toFixed(2)} × the bare tab query, at most 3`, ratio <= 3);
+row(
+  'tab_list, whole chain',
+  `${median(tabs).toFixed(2)} ms (p95 ${quantile(tabs, 0.95).toFixed(2)})`,
+  `${ratio.toFixed(2)} × the bare tab query, at most 3`,
+  ratio <= 3,
+);
 row('', '', `${(median(tabs) / socket).toFixed(1)} × the socket echo`);
 
 const snapshot = await client.text('page_snapshot');
 const ref = (role: string) => new RegExp(`${role} .*?\\b(e\\d+)\\b`).exec(snapshot)?.[1] ?? '';
 const clicks = await time(40, async () => await client.text('page_click', { ref: ref('button') }));
-row('page_click, effects reported', `${median(clicks).toFixed(1)} ms`, `${(median(clicks) / floor.content).toFixed(0)} × a bare message to the page`);
+row(
+  'page_click, effects reported',
+  `${median(clicks).toFixed(1)} ms`,
+  `${(median(clicks) / floor.content).toFixed(0)} × a bare message to the page`,
+);
 const fills = await time(40, async (i) => await client.text('page_fill', { ref: ref('textbox'), value: `Ada ${i}` }));
 row('page_fill, read back', `${median(fills).toFixed(1)} ms`);
 
@@ -126,7 +146,12 @@ for (const [name, url, rounds] of [
   const times = await time(rounds, async () => {
     size = (await client.text('page_snapshot')).length;
   });
-  row(`page_snapshot, ${name}`, `${median(times).toFixed(1)} ms, ${size} chars`, 'at most 24,000 chars and its frame', size <= 25_000);
+  row(
+    `page_snapshot, ${name}`,
+    `${median(times).toFixed(1)} ms, ${size} chars`,
+    'at most 24,000 chars and its frame',
+    size <= 25_000,
+  );
 }
 const shown = textOf(await client.call('page_snapshot'));
 fs.mkdirSync('build/bench', { recursive: true });

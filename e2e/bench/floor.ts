@@ -48,7 +48,13 @@ export async function bareHost(home: Home, pageUrl: string, args: string[]): Pro
     args: [...args, `--disable-extensions-except=${extension}`, `--load-extension=${extension}`],
   });
   const worker = context.serviceWorkers()[0] ?? (await context.waitForEvent('serviceworker'));
-  const manifest = { name: 'floor', description: 'floor', path: wrapper, type: 'stdio', allowed_origins: [`${new URL(worker.url()).origin}/`] };
+  const manifest = {
+    name: 'floor',
+    description: 'floor',
+    path: wrapper,
+    type: 'stdio',
+    allowed_origins: [`${new URL(worker.url()).origin}/`],
+  };
   manifest.allowed_origins = [`chrome-extension://${new URL(worker.url()).hostname}/`];
   fs.writeFileSync(path.join(manifests, 'floor.json'), JSON.stringify(manifest));
   const page = context.pages()[0] ?? (await context.newPage());
