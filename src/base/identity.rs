@@ -1,4 +1,5 @@
-//! Who we are to a browser. The only definition of the host id and of the extension's pinned key.
+//! Who we are to a browser, to a client and to our own other processes. The only definition of the host id, of the
+//! extension's pinned key, and of the names under which processes find each other.
 
 /// Name of the native messaging host, as registered with browsers and asked for by the extension.
 pub const NATIVE_HOST_ID: &str = "com.vivswan.genkan.host";
@@ -12,3 +13,17 @@ pub const PINNED_EXTENSION_ID: &str = "fhfbdalnecakiolkelkaididjlheojno";
 
 /// The caller origin that a browser puts into the host's argv. Exactly this selects host mode.
 pub const PINNED_EXTENSION_ORIGIN: &str = "chrome-extension://fhfbdalnecakiolkelkaididjlheojno/";
+
+/// Newest MCP revision we serve; not the bridge protocol's version and not the release.
+pub const MCP_PROTOCOL_VERSION: &str = "2026-07-28";
+
+/// Folder of ours below the system's runtime, cache and state folders.
+pub const DIR_NAME: &str = "genkan";
+/// Lock file of the runtime folder: the broker's pid and the secret of its run.
+pub const LOCK_FILE: &str = "run.lock";
+/// Bridge socket of the runtime folder.
+pub const SOCKET_FILE: &str = "bridge.sock";
+/// Environment variable that sets how much is logged to stderr.
+pub const LOG_ENV: &str = "GENKAN_LOG";
+/// Environment variable that sets the form of the log: `text` or `json`.
+pub const LOG_FORMAT_ENV: &str = "GENKAN_LOG_FORMAT";

@@ -1,5 +1,18 @@
 //! Every bound of the program, with its unit. A loop, queue or buffer elsewhere takes its bound from here.
 
+// One block, so that a bound cannot be declared without reaching the contract with the extension.
+macro_rules! limits {
+    ($($(#[doc = $doc:literal])+ pub const $name:ident: $type:ty = $value:expr;)+) => {
+        $($(#[doc = $doc])+ pub const $name: $type = $value;)+
+
+        /// Every bound: name, what it says, value. All are exact in a double.
+        pub const ALL: &[(&str, &str, f64)] = &[
+            $((stringify!($name), concat!($($doc),+), $name as f64),)+
+        ];
+    };
+}
+
+limits! {
 /// Bytes of JSON in one native-messaging frame to the browser. The browser drops the port above it.
 pub const NM_OUT_BYTES_MAX: usize = 1_048_576;
 /// Bytes of JSON in one native-messaging frame from the browser.
@@ -93,3 +106,28 @@ pub const WAIT_MS_MAX: u32 = 50_000;
 pub const INTENT_MS: u32 = 120_000;
 /// Milliseconds for which a client may keep tool definitions.
 pub const TOOLS_TTL_MS: u32 = 3_600_000;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ALL;
+
+    #[test]
+    fn every_bound_of_this_file_is_in_the_list() {
+        let declared = include_str!("limits.rs")
+            .lines()
+            .filter_map(|line| line.trim_start().strip_prefix("pub const ")?.split_once(':'))
+            .map(|(name, _)| name)
+            .filter(|name| *name != "$name" && *name != "ALL")
+            .collect::<Vec<_>>();
+        let listed: Vec<_> = ALL.iter().map(|(name, ..)| *name).collect();
+        assert_eq!(declared, listed);
+    }
+
+    #[test]
+    fn every_bound_is_exact_in_both_languages() {
+        for (name, _, value) in ALL {
+            assert!(*value > 0.0 && *value <= super::SAFE_INTEGER_MAX as f64, "{name} is {value}");
+        }
+    }
+}

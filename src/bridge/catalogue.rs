@@ -436,6 +436,14 @@ pub const CATALOGUE: &[Tool] = &[
     },
 ];
 
+/// What each capability stands on in the browser: no more and no less than its tools do.
+pub const CAPABILITIES: &[(Capability, &[Permission])] = &[
+    (Capability::TabControl, &[Permission::Tabs]),
+    (Capability::PageSnapshot, &[Permission::Scripting]),
+    (Capability::PageInteract, &[Permission::Scripting]),
+    (Capability::PageRead, &[Permission::Scripting]),
+];
+
 /// The row of a tool, by its exact name.
 pub fn tool(name: &str) -> Option<&'static Tool> {
     CATALOGUE.iter().find(|t| t.name == name)
