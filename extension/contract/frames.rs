@@ -153,15 +153,19 @@ fn validated(name: &str, shape: &Shape) -> String {
     if NAMED_ELSEWHERE.contains(&name) {
         return format!("const {name} = {};\n", validator(shape));
     }
-    let (before, value) = match shape {
-        Shape::Tagged(tag, branches) if tag == "type" => {
-            let each: String =
-                branches.iter().map(|b| exported(&branch_name(b), &strict_object(&b.members))).collect();
-            (each, format!("z.discriminatedUnion('type', [{}])", branch_names(branches)))
+    let (before, value) = match frames_of(shape) {
+        Some(branches) => {
+            let each = branches.iter().map(|b| exported(&branch_name(b), &strict_object(&b.members)));
+            (each.collect(), format!("z.discriminatedUnion('type', [{}])", branch_names(branches)))
         }
-        _ => (String::new(), validator(shape)),
+        None => (String::new(), validator(shape)),
     };
     before + &exported(name, &value)
+}
+
+/// A union told apart by `type` is a set of frames; each gets its own name.
+fn frames_of(shape: &Shape) -> Option<&[Branch]> {
+    if let Shape::Tagged(tag, branches) = shape { (tag == "type").then_some(branches) } else { None }
 }
 
 fn exported(name: &str, value: &str) -> String {
@@ -169,11 +173,7 @@ fn exported(name: &str, value: &str) -> String {
 }
 
 fn host_frame(read: &[(String, Shape)]) -> String {
-    let tagged = read.iter().filter_map(|(_, shape)| match shape {
-        Shape::Tagged(tag, branches) if tag == "type" => Some(branch_names(branches)),
-        _ => None,
-    });
-    let tagged: Vec<_> = tagged.collect();
+    let tagged: Vec<_> = read.iter().filter_map(|(_, shape)| frames_of(shape)).map(branch_names).collect();
     let union = format!("z.union([z.discriminatedUnion('type', [{}]), BridgeReq])", tagged.join(", "));
     format!("/** Everything the host may send. */\n{}", exported("HostFrame", &union))
 }

@@ -184,10 +184,10 @@ fn one_of(branches: &[Value], at: &str, open: &impl Fn(&str) -> bool) -> Read<Sh
 }
 
 fn tag_word(member: &Member) -> Option<String> {
-    match &member.shape {
-        Shape::Words(words) if member.required && words.len() == 1 => words.first().cloned(),
-        _ => None,
+    if let Shape::Words(words) = &member.shape {
+        return words.first().filter(|_| member.required && words.len() == 1).cloned();
     }
+    None
 }
 
 fn only(schema: &Schema, known: &[&str], at: &str) -> Read<()> {

@@ -84,7 +84,7 @@ pub fn type_of(shape: &Shape) -> String {
         Shape::Text => "string".into(),
         Shape::Flag => "boolean".into(),
         Shape::Whole(..) => "number".into(),
-        Shape::Words(words) => words.iter().map(|w| literal(w)).collect::<Vec<_>>().join(" | "),
+        Shape::Words(words) => words.iter().map(literal).collect::<Vec<_>>().join(" | "),
         Shape::List(item) => format!("({})[]", type_of(item)),
         Shape::Object(members) => object_type(members),
         Shape::Tagged(_, branches) => {
