@@ -25,6 +25,8 @@ pub const MCP_LINE_BYTES_MAX: usize = 16 * 1_048_576;
 pub const HANDSHAKE_LINE_BYTES_MAX: usize = 16_384;
 /// Levels of nested arrays and objects in any JSON we read.
 pub const JSON_DEPTH_MAX: usize = 64;
+/// Values (elements, members, containers) in one JSON text: memory for them is many times their text.
+pub const JSON_VALUES_MAX: usize = 100_000;
 /// Largest integer that both ends hold exactly (2^53 − 1).
 pub const SAFE_INTEGER_MAX: u64 = 9_007_199_254_740_991;
 
@@ -32,6 +34,11 @@ pub const SAFE_INTEGER_MAX: u64 = 9_007_199_254_740_991;
 pub const CHUNK_TOTAL_BYTES_MAX: usize = 16 * 1_048_576;
 /// Bytes of text in one chunk; escaped as JSON it stays under [`NM_OUT_BYTES_MAX`] even if every byte is escaped.
 pub const CHUNK_TEXT_BYTES_MAX: usize = 160 * 1024;
+
+/// Bytes of a JSON-RPC string id.
+pub const RPC_ID_BYTES_MAX: usize = 256;
+/// Bytes of a version as a peer names it.
+pub const VERSION_BYTES_MAX: usize = 64;
 
 /// Milliseconds that one call may take in all: waiting for a browser, confirming, acting.
 pub const CALL_BUDGET_MS: u32 = 55_000;
@@ -86,6 +93,8 @@ pub const LOCK_FILE_BYTES_MAX: usize = 4_096;
 pub const RESULT_CHARS_DEFAULT: u32 = 24_000;
 /// Characters of a text result, ever: below the limits of known clients.
 pub const RESULT_CHARS_MAX: u32 = 45_000;
+/// Bytes of a text result with its boundaries and our own words: what [`RESULT_CHARS_MAX`] comes to at worst, and some.
+pub const RESULT_BYTES_MAX: usize = 262_144;
 /// Bytes of a screenshot before base64.
 pub const IMAGE_BYTES_MAX: usize = 700_000;
 /// Bytes of a URL.

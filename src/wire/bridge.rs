@@ -1,14 +1,22 @@
-//! The bridge: lines between the broker and a browser's native host (seed §3.3), one JSON object a line.
+//! The bridge: what the broker and a browser say to each other once attached, one JSON object a line or frame.
 //!
-//! Order on one connection: `hello` (broker) → `proof` (peer) → `welcome` (broker) → `attach` (peer) →
-//! `attached` or `refused` (broker), then requests one way and replies the other. Anything else closes it.
+//! Requests and notices go to the browser, replies come back. Refuses unknown members, ids that both ends do not hold
+//! exactly, replies that are neither a success nor a failure or both, and results that break their own rules. It does
+//! not know which ids are open or which tools exist: the session and the dispatcher do.
 
 use alloc::{string::String, vec::Vec};
+use core::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::base::limits::{
+    CHUNK_TEXT_BYTES_MAX, CHUNK_TOTAL_BYTES_MAX, IMAGE_BYTES_MAX, INSTANCE_HEX, LABEL_BYTES_MAX,
+    RESULT_BYTES_MAX, SAFE_INTEGER_MAX, VERSION_BYTES_MAX,
+};
 use crate::base::refusal::Refusal;
+use crate::wire::json::{self, JsonFault};
 
 /// Version of this protocol. Both ends must speak the same one.
 pub const BRIDGE_PROTOCOL_VERSION: u32 = 1;
@@ -25,58 +33,6 @@ pub enum Capability {
     PageInteract,
     /// Reading the page's text.
     PageRead,
-}
-
-/// Lines of the handshake. Hex is lower case.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Handshake {
-    /// Broker, first: a fresh nonce.
-    Hello {
-        /// 64 hex digits.
-        nonce: String,
-    },
-    /// Peer: proves that it read the lock file, and binds what it claims to be.
-    Proof {
-        /// What the peer claims to be.
-        role: Role,
-        /// The browser's label.
-        label: String,
-        /// The browser profile's instance id.
-        instance: String,
-        /// The peer's own nonce, 64 hex digits.
-        nonce: String,
-        /// MAC in the direction peer → broker over the broker's nonce, 64 hex digits.
-        mac: String,
-    },
-    /// Broker: proves that it knows the secret too.
-    Welcome {
-        /// MAC in the direction broker → peer over the peer's nonce, 64 hex digits.
-        mac: String,
-    },
-    /// Peer: enters in the role it proved.
-    Attach {
-        /// Must equal the proven role.
-        role: Role,
-        /// The extension's version of the bridge protocol.
-        bridge: u32,
-        /// The extension's release version.
-        extension: String,
-        /// What the extension can do now.
-        capabilities: Vec<Capability>,
-    },
-    /// Broker: the browser is registered.
-    Attached {
-        /// Counts attachments of this broker.
-        generation: u64,
-        /// Who may enter through this broker.
-        door: Door,
-    },
-    /// Broker: the peer may not attach.
-    Refused {
-        /// Why.
-        error: Refusal,
-    },
 }
 
 /// What a peer of the bridge is.
@@ -211,3 +167,212 @@ pub enum ProgressState {
     /// The page.
     Acting,
 }
+
+/// Why bytes are not a bridge frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BridgeFault {
+    /// Not strict JSON, or not of its type.
+    Json(JsonFault),
+    /// Neither a request nor a notice, or neither a reply nor progress.
+    Kind,
+    /// An integer above 2^53 − 1.
+    Integer,
+    /// A result that breaks a rule of [`Outcome`].
+    Outcome(&'static str),
+    /// A frame larger than chunks may carry.
+    TooLarge,
+}
+
+impl fmt::Display for BridgeFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BridgeFault::Json(fault) => fault.fmt(f),
+            BridgeFault::Kind => f.write_str("the frame is of no kind that belongs here"),
+            BridgeFault::Integer => f.write_str("an integer in the frame is above 2^53 - 1"),
+            BridgeFault::Outcome(rule) => f.write_str(rule),
+            BridgeFault::TooLarge => write!(f, "the frame is larger than {CHUNK_TOTAL_BYTES_MAX} bytes"),
+        }
+    }
+}
+
+impl core::error::Error for BridgeFault {}
+
+impl From<JsonFault> for BridgeFault {
+    fn from(fault: JsonFault) -> Self {
+        BridgeFault::Json(fault)
+    }
+}
+
+/// What a broker may send once a browser is attached.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum BridgeFrame {
+    /// A call.
+    Request(BridgeReq),
+    /// A word about a call.
+    Notice(Notice),
+}
+
+impl BridgeFrame {
+    /// Parses one line or frame.
+    pub fn parse(bytes: &[u8]) -> Result<Self, BridgeFault> {
+        Self::from_value(&json::parse(bytes)?)
+    }
+
+    /// Reads a parsed line or frame. A request has no `type`, a notice has one.
+    pub fn from_value(value: &Value) -> Result<Self, BridgeFault> {
+        let frame = match value.get("type") {
+            Some(_) => BridgeFrame::Notice(json::shaped(value)?),
+            None => BridgeFrame::Request(json::shaped(value)?),
+        };
+        exact(frame.id())?;
+        Ok(frame)
+    }
+
+    /// The call this is about.
+    pub fn id(&self) -> u64 {
+        match self {
+            BridgeFrame::Request(BridgeReq { id, .. })
+            | BridgeFrame::Notice(Notice::Cancel { id } | Notice::Chunk { id, .. }) => *id,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DoneFrame {
+    id: u64,
+    ok: bool,
+    data: Outcome,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FailedFrame {
+    id: u64,
+    ok: bool,
+    error: Refusal,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+enum WaitingFrame {
+    Progress { id: u64, state: ProgressState },
+}
+
+impl BridgeResp {
+    /// Parses one line or frame.
+    pub fn parse(bytes: &[u8]) -> Result<Self, BridgeFault> {
+        Self::from_value(&json::parse(bytes)?)
+    }
+
+    /// Reads a parsed line or frame. The literal `ok` decides which members there are.
+    pub fn from_value(value: &Value) -> Result<Self, BridgeFault> {
+        let resp = match (value.get("type"), value.get("ok")) {
+            (Some(_), None) => {
+                let WaitingFrame::Progress { id, state } = json::shaped(value)?;
+                BridgeResp::Progress { id, state }
+            }
+            (None, Some(Value::Bool(true))) => {
+                let DoneFrame { id, data, .. } = json::shaped(value)?;
+                data.check().map_err(BridgeFault::Outcome)?;
+                BridgeResp::Done { id, data }
+            }
+            (None, Some(Value::Bool(false))) => {
+                let FailedFrame { id, error, .. } = json::shaped(value)?;
+                BridgeResp::Failed { id, error }
+            }
+            _ => return Err(BridgeFault::Kind),
+        };
+        exact(resp.id())?;
+        Ok(resp)
+    }
+
+    /// The call this answers.
+    pub fn id(&self) -> u64 {
+        match self {
+            BridgeResp::Done { id, .. } | BridgeResp::Failed { id, .. } | BridgeResp::Progress { id, .. } => {
+                *id
+            }
+        }
+    }
+}
+
+impl Serialize for BridgeResp {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.clone() {
+            BridgeResp::Done { id, data } => DoneFrame { id, ok: true, data }.serialize(to),
+            BridgeResp::Failed { id, error } => FailedFrame { id, ok: false, error }.serialize(to),
+            BridgeResp::Progress { id, state } => WaitingFrame::Progress { id, state }.serialize(to),
+        }
+    }
+}
+
+impl Outcome {
+    /// The rules beside the shape. The client is promised them, and the browser's side is not trusted to keep them.
+    fn check(&self) -> Result<(), &'static str> {
+        match (&self.image, &self.structured) {
+            (Some(_), Some(_)) => return Err("a result holds data beside an image"),
+            (Some(image), None) => image.check()?,
+            (None, _) if self.text.is_empty() => return Err("a result holds neither text nor an image"),
+            (None, _) => {}
+        }
+        if self.text.len() > RESULT_BYTES_MAX { Err("a result's text is too long") } else { Ok(()) }
+    }
+}
+
+impl Image {
+    fn check(&self) -> Result<(), &'static str> {
+        if !matches!(self.mime.as_str(), "image/jpeg" | "image/png") {
+            return Err("an image is neither JPEG nor PNG");
+        }
+        if self.data.is_empty() || self.data.len() > IMAGE_BYTES_MAX.div_ceil(3) * 4 {
+            return Err("an image is empty or too large");
+        }
+        match self.data.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)) {
+            true => Ok(()),
+            false => Err("an image is not base64"),
+        }
+    }
+}
+
+/// Cuts a frame's JSON text into chunks, each of which fits into one native-messaging frame however it is escaped.
+pub fn chunks(frame_json: &str, id: u64) -> Result<Vec<Notice>, BridgeFault> {
+    if frame_json.len() > CHUNK_TOTAL_BYTES_MAX {
+        return Err(BridgeFault::TooLarge);
+    }
+    let (mut pieces, mut rest, mut seq) = (Vec::new(), frame_json, 0);
+    loop {
+        let (data, after) =
+            rest.split_at_checked(rest.floor_char_boundary(CHUNK_TEXT_BYTES_MAX)).unwrap_or((rest, ""));
+        pieces.push(Notice::Chunk { id, seq, last: after.is_empty(), data: data.into() });
+        if after.is_empty() {
+            return Ok(pieces);
+        }
+        (rest, seq) = (after, seq + 1);
+    }
+}
+
+/// Whether a text can name a browser: 1 to 32 of `a`–`z`, `0`–`9` and `-`.
+pub fn is_label(text: &str) -> bool {
+    let fits = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    (1..=LABEL_BYTES_MAX).contains(&text.len()) && text.bytes().all(fits)
+}
+
+/// Whether a text can name a browser profile: exactly 32 lower-case hex digits.
+pub fn is_instance(text: &str) -> bool {
+    text.len() == INSTANCE_HEX && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Whether a text can be a release version: short, and of characters that are safe to print.
+pub fn is_version(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b".+-".contains(&byte);
+    (1..=VERSION_BYTES_MAX).contains(&text.len()) && text.bytes().all(fits)
+}
+
+fn exact(integer: u64) -> Result<(), BridgeFault> {
+    if integer > SAFE_INTEGER_MAX { Err(BridgeFault::Integer) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,3 +2,6 @@
 
 pub mod bridge;
 pub mod control;
+pub mod framing;
+pub mod handshake;
+pub mod json;

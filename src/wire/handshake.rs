@@ -1,0 +1,340 @@
+//! How a browser's host and the broker prove themselves to each other and attach, as two machines fed with lines.
+//!
+//! Order on one connection: `hello` (broker) → `proof` (peer) → `welcome` (broker) → `attach` (peer) →
+//! `attached` or `refused` (broker). Every other line, order or repetition is a fault, and after a fault a machine
+//! takes nothing more: the connection must be closed. The secret is never sent; fresh nonces make replays worthless; the MAC
+//! covers role, direction, label and instance, so none of them can be swapped or reflected. The machines know no
+//! socket and no clock: whoever drives them bounds lines in time.
+
+mod proof;
+
+use alloc::{format, string::String, vec::Vec};
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::limits::{HANDSHAKE_LINE_BYTES_MAX, SAFE_INTEGER_MAX, SECRET_BYTES};
+use crate::base::refusal::{Code, Refusal};
+use crate::wire::bridge::{BRIDGE_PROTOCOL_VERSION, Capability, Door, Role, is_version};
+use crate::wire::json::{self, JsonFault};
+use proof::{Claim, Direction, Secret, hex, prove, unhex, verify};
+
+/// Lines of the handshake. Hex is lower case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Handshake {
+    /// Broker, first: a fresh nonce.
+    Hello {
+        /// 64 hex digits.
+        nonce: String,
+    },
+    /// Peer: proves that it read the lock file, and binds what it claims to be.
+    Proof {
+        /// What the peer claims to be.
+        role: Role,
+        /// The browser's label.
+        label: String,
+        /// The browser profile's instance id.
+        instance: String,
+        /// The peer's own nonce, 64 hex digits.
+        nonce: String,
+        /// MAC in the direction peer → broker over the broker's nonce, 64 hex digits.
+        mac: String,
+    },
+    /// Broker: proves that it knows the secret too.
+    Welcome {
+        /// MAC in the direction broker → peer over the peer's nonce, 64 hex digits.
+        mac: String,
+    },
+    /// Peer: enters in the role it proved.
+    Attach {
+        /// Must equal the proven role.
+        role: Role,
+        /// The extension's version of the bridge protocol.
+        bridge: u32,
+        /// The extension's release version.
+        extension: String,
+        /// What the extension can do now.
+        capabilities: Vec<Capability>,
+    },
+    /// Broker: the browser is registered.
+    Attached {
+        /// Counts attachments of this broker.
+        generation: u64,
+        /// Who may enter through this broker.
+        door: Door,
+    },
+    /// Broker: the peer may not attach.
+    Refused {
+        /// Why.
+        error: Refusal,
+    },
+}
+
+/// Why a handshake ends. The connection is closed without a word; the sentence is for the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HandshakeFault {
+    /// Not a line of the handshake.
+    Line(JsonFault),
+    /// A line of the handshake that does not belong here.
+    Order,
+    /// A member that breaks its rule; its name.
+    Member(&'static str),
+    /// The MAC does not hold: another secret, nonce, role, direction, label or instance.
+    Proof,
+}
+
+impl fmt::Display for HandshakeFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HandshakeFault::Line(fault) => write!(f, "the peer's line is not of the handshake: {fault}"),
+            HandshakeFault::Order => f.write_str("the peer's line is out of order in the handshake"),
+            HandshakeFault::Member(name) => write!(f, "the peer's `{name}` breaks its rule"),
+            HandshakeFault::Proof => {
+                f.write_str("the peer could not prove that it read this run's lock file")
+            }
+        }
+    }
+}
+
+impl core::error::Error for HandshakeFault {}
+
+/// The broker's end.
+#[derive(Debug)]
+pub struct Acceptor {
+    secret: Secret,
+    nonce: [u8; SECRET_BYTES],
+    awaits: AcceptorAwaits,
+}
+
+#[derive(Debug)]
+enum AcceptorAwaits {
+    Proof,
+    Attach(Claim),
+    Nothing,
+}
+
+/// What the broker does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AcceptorStep {
+    /// Send this line, then read on.
+    SendWelcome(Vec<u8>),
+    /// The peer is proven and asks to enter: answer with [`attached_line`] or [`refused_line`].
+    Attach(Attachment),
+    /// The peer is proven but speaks another version: send this line, then close.
+    Refuse(Vec<u8>),
+}
+
+/// A browser that proved itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    /// As proven.
+    pub role: Role,
+    /// As proven.
+    pub label: String,
+    /// As proven.
+    pub instance: String,
+    /// Equal to [`BRIDGE_PROTOCOL_VERSION`].
+    pub bridge: u32,
+    /// The extension's release version.
+    pub extension: String,
+    /// Each at most once.
+    pub capabilities: Vec<Capability>,
+}
+
+impl Acceptor {
+    /// For one connection; the nonce must be fresh.
+    pub fn new(secret: [u8; SECRET_BYTES], nonce: [u8; SECRET_BYTES]) -> Self {
+        Self { secret: Secret(secret), nonce, awaits: AcceptorAwaits::Proof }
+    }
+
+    /// The broker's first line.
+    pub fn hello(&self) -> Vec<u8> {
+        line(&Handshake::Hello { nonce: hex(&self.nonce) })
+    }
+
+    /// Takes the peer's next line.
+    pub fn on_line(&mut self, bytes: &[u8]) -> Result<AcceptorStep, HandshakeFault> {
+        let awaited = core::mem::replace(&mut self.awaits, AcceptorAwaits::Nothing);
+        match (awaited, read(bytes)?) {
+            (AcceptorAwaits::Proof, Handshake::Proof { role, label, instance, nonce, mac }) => {
+                let claim = Claim::checked(role, label, instance)?;
+                let theirs = unhex("nonce", &nonce)?;
+                verify(&self.secret, Direction::PeerToBroker, &self.nonce, &claim, &mac)?;
+                let mac = prove(&self.secret, Direction::BrokerToPeer, &theirs, &claim)?;
+                self.awaits = AcceptorAwaits::Attach(claim);
+                Ok(AcceptorStep::SendWelcome(line(&Handshake::Welcome { mac })))
+            }
+            (AcceptorAwaits::Attach(claim), Handshake::Attach { role, bridge, extension, capabilities }) => {
+                admit(claim, role, bridge, extension, capabilities)
+            }
+            _ => Err(HandshakeFault::Order),
+        }
+    }
+}
+
+fn admit(
+    claim: Claim,
+    role: Role,
+    bridge: u32,
+    extension: String,
+    capabilities: Vec<Capability>,
+) -> Result<AcceptorStep, HandshakeFault> {
+    let Claim { role: proven, label, instance } = claim;
+    if role != proven {
+        return Err(HandshakeFault::Member("role"));
+    }
+    if !is_version(&extension) {
+        return Err(HandshakeFault::Member("extension"));
+    }
+    if capabilities
+        .iter()
+        .enumerate()
+        .any(|(at, one)| capabilities.iter().skip(at + 1).any(|other| other == one))
+    {
+        return Err(HandshakeFault::Member("capabilities"));
+    }
+    if bridge != BRIDGE_PROTOCOL_VERSION {
+        return Ok(AcceptorStep::Refuse(refused_line(&version_refusal(bridge, &extension))));
+    }
+    Ok(AcceptorStep::Attach(Attachment { role, label, instance, bridge, extension, capabilities }))
+}
+
+/// The refusal of a browser whose extension speaks another version of the bridge.
+pub fn version_refusal(bridge: u32, extension: &str) -> Refusal {
+    let older =
+        if bridge < BRIDGE_PROTOCOL_VERSION { "Update the extension" } else { "Update the genkan program" };
+    Refusal::new(
+        Code::ProtocolMismatch,
+        format!(
+            "The extension (release {extension}) speaks bridge version {bridge}, this genkan program version \
+             {BRIDGE_PROTOCOL_VERSION}. {older}, then reload the extension."
+        ),
+    )
+}
+
+/// The broker's last line of the handshake: registered.
+pub fn attached_line(generation: u64, door: Door) -> Vec<u8> {
+    line(&Handshake::Attached { generation, door })
+}
+
+/// The broker's last line of the handshake: not registered.
+pub fn refused_line(error: &Refusal) -> Vec<u8> {
+    line(&Handshake::Refused { error: error.clone() })
+}
+
+/// The end of a browser's host.
+#[derive(Debug)]
+pub struct Dialer {
+    secret: Secret,
+    nonce: [u8; SECRET_BYTES],
+    claim: Claim,
+    bridge: u32,
+    extension: String,
+    capabilities: Vec<Capability>,
+    awaits: DialerAwaits,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum DialerAwaits {
+    Hello,
+    Welcome,
+    Verdict,
+    Nothing,
+}
+
+/// What the host does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DialerStep {
+    /// Send this line, then read on.
+    Send(Vec<u8>),
+    /// The browser is registered; requests follow.
+    Attached {
+        /// Counts attachments of this broker.
+        generation: u64,
+        /// Who may enter through the broker.
+        door: Door,
+    },
+    /// The broker is genuine and said no.
+    Refused(Refusal),
+}
+
+impl Dialer {
+    /// For one connection; the nonce must be fresh. The secret comes from the lock file.
+    pub fn new(
+        secret: [u8; SECRET_BYTES],
+        nonce: [u8; SECRET_BYTES],
+        label: String,
+        instance: String,
+        bridge: u32,
+        extension: String,
+        capabilities: Vec<Capability>,
+    ) -> Self {
+        let claim = Claim { role: Role::Browser, label, instance };
+        Self {
+            secret: Secret(secret),
+            nonce,
+            claim,
+            bridge,
+            extension,
+            capabilities,
+            awaits: DialerAwaits::Hello,
+        }
+    }
+
+    /// Takes the broker's next line.
+    pub fn on_line(&mut self, bytes: &[u8]) -> Result<DialerStep, HandshakeFault> {
+        let awaited = core::mem::replace(&mut self.awaits, DialerAwaits::Nothing);
+        match (awaited, read(bytes)?) {
+            (DialerAwaits::Hello, Handshake::Hello { nonce }) => {
+                let theirs = unhex("nonce", &nonce)?;
+                self.awaits = DialerAwaits::Welcome;
+                Ok(DialerStep::Send(self.proof(&theirs)?))
+            }
+            (DialerAwaits::Welcome, Handshake::Welcome { mac }) => {
+                verify(&self.secret, Direction::BrokerToPeer, &self.nonce, &self.claim, &mac)?;
+                self.awaits = DialerAwaits::Verdict;
+                Ok(DialerStep::Send(self.attach()))
+            }
+            (DialerAwaits::Verdict, Handshake::Attached { generation, door }) => {
+                if generation > SAFE_INTEGER_MAX {
+                    return Err(HandshakeFault::Member("generation"));
+                }
+                Ok(DialerStep::Attached { generation, door })
+            }
+            (DialerAwaits::Verdict, Handshake::Refused { error }) => Ok(DialerStep::Refused(error)),
+            _ => Err(HandshakeFault::Order),
+        }
+    }
+
+    fn proof(&self, theirs: &[u8; SECRET_BYTES]) -> Result<Vec<u8>, HandshakeFault> {
+        let mac = prove(&self.secret, Direction::PeerToBroker, theirs, &self.claim)?;
+        let Claim { role, label, instance } = self.claim.clone();
+        Ok(line(&Handshake::Proof { role, label, instance, nonce: hex(&self.nonce), mac }))
+    }
+
+    fn attach(&self) -> Vec<u8> {
+        line(&Handshake::Attach {
+            role: self.claim.role,
+            bridge: self.bridge,
+            extension: self.extension.clone(),
+            capabilities: self.capabilities.clone(),
+        })
+    }
+}
+
+fn read(bytes: &[u8]) -> Result<Handshake, HandshakeFault> {
+    if bytes.len() > HANDSHAKE_LINE_BYTES_MAX {
+        return Err(HandshakeFault::Member("length"));
+    }
+    json::typed(bytes).map_err(HandshakeFault::Line)
+}
+
+fn line(frame: &Handshake) -> Vec<u8> {
+    let mut bytes = json::written(frame).into_bytes();
+    bytes.push(b'\n');
+    bytes
+}
+
+#[cfg(test)]
+mod tests;
