@@ -100,7 +100,8 @@ export const Tell = z.strictObject({ tell: z.literal('changed') });
 export const Question = z.strictObject({
   op: z.string().max(64),
   kind: z.enum(ACT_KINDS),
-  origin: Site,
+  /** Of the document in which the act happens. */
+  origin: z.string().max(512),
   client: z.strictObject({ name: Text, image: Text, verified: z.boolean() }),
   /** The element's role and accessible name, as the page gave them; null for acts on a whole tab. */
   element: z.strictObject({ role: z.string().max(128), name: z.string().max(10_000) }).nullable(),
