@@ -80,7 +80,7 @@ pub struct Arg {
     pub kind: Kind,
     /// Whether it must be there.
     pub required: bool,
-    /// One short line for the model.
+    /// One short line for the model; empty where the name says it all.
     pub about: &'static str,
 }
 
@@ -154,9 +154,9 @@ const MOVES: Annotations =
 const MOVES_ONCE: Annotations = Annotations { idempotent: true, ..MOVES };
 const ACTS: Annotations = Annotations { destructive: true, ..MOVES };
 
-/// Addressed by every tool that a browser serves.
-pub const BROWSER_ARG: Arg = arg("browser", Kind::Text(128), "label from list_browsers");
-const TAB: Arg = arg("tabId", Kind::Int(0, SAFE_INTEGER_MAX), "default: your current tab");
+/// Addressed by every tool that a browser serves; explained once, by list_browsers.
+pub const BROWSER_ARG: Arg = arg("browser", Kind::Text(128), "");
+const TAB: Arg = arg("tabId", Kind::Int(0, SAFE_INTEGER_MAX), "default: current tab");
 const TAB_NEED: Arg = need("tabId", Kind::Int(0, SAFE_INTEGER_MAX), "id from tab_list");
 const REF: Arg = arg("ref", Kind::Text(64), "ref from page_snapshot");
 const SELECTOR: Arg = arg("selector", Kind::Text(SELECTOR_BYTES_MAX), "CSS selector of one visible element");
@@ -172,7 +172,7 @@ pub const CATALOGUE: &[Tool] = &[
     Tool {
         name: "list_browsers",
         title: "List browsers",
-        about: "Lists the connected browsers and their labels.",
+        about: "Lists the connected browsers; the other tools take a label as `browser`.",
         args: &[],
         rules: &[],
         risk: Risk::Low,
@@ -523,20 +523,19 @@ impl Kind {
     }
 
     fn schema(&self, about: &str) -> Value {
-        match self {
-            Kind::Bool => json!({"type": "boolean", "description": about}),
-            Kind::Int(min, max) if *max == SAFE_INTEGER_MAX => {
-                json!({"type": "integer", "minimum": min, "description": about})
-            }
-            Kind::Int(min, max) => {
-                json!({"type": "integer", "minimum": min, "maximum": max, "description": about})
-            }
-            Kind::Text(_) | Kind::Value(_) => json!({"type": "string", "description": about}),
-            Kind::OneOf(words) => json!({"type": "string", "enum": words, "description": about}),
-            Kind::SomeOf(words) => {
-                json!({"type": "array", "items": {"type": "string", "enum": words}, "description": about})
-            }
+        let mut schema = match self {
+            Kind::Bool => json!({"type": "boolean"}),
+            // The widest bounds go without saying: every definition costs the client's context.
+            Kind::Int(0, SAFE_INTEGER_MAX) => json!({"type": "integer"}),
+            Kind::Int(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),
+            Kind::Text(_) | Kind::Value(_) => json!({"type": "string"}),
+            Kind::OneOf(words) => json!({"type": "string", "enum": words}),
+            Kind::SomeOf(words) => json!({"type": "array", "items": {"type": "string", "enum": words}}),
+        };
+        if let (false, Some(fields)) = (about.is_empty(), schema.as_object_mut()) {
+            fields.insert("description".into(), json!(about));
         }
+        schema
     }
 }
 
@@ -551,3 +550,6 @@ impl Rule {
         if fits(given) { Ok(()) } else { Err(format!("give {words} {}", names.join(", "))) }
     }
 }
+
+#[cfg(test)]
+mod tests;
