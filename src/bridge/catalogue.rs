@@ -156,7 +156,8 @@ const ACTS: Annotations = Annotations { destructive: true, ..MOVES };
 
 /// Addressed by every tool that a browser serves; explained once, by list_browsers.
 pub const BROWSER_ARG: Arg = arg("browser", Kind::Text(128), "");
-const TAB: Arg = arg("tabId", Kind::Int(0, SAFE_INTEGER_MAX), "default: current tab");
+/// Explained once, by tab_focus.
+const TAB: Arg = arg("tabId", Kind::Int(0, SAFE_INTEGER_MAX), "");
 const TAB_NEED: Arg = need("tabId", Kind::Int(0, SAFE_INTEGER_MAX), "id from tab_list");
 const REF: Arg = arg("ref", Kind::Text(64), "ref from page_snapshot");
 const SELECTOR: Arg = arg("selector", Kind::Text(SELECTOR_BYTES_MAX), "CSS selector of one visible element");
@@ -198,7 +199,7 @@ pub const CATALOGUE: &[Tool] = &[
     Tool {
         name: "tab_focus",
         title: "Focus a tab",
-        about: "Brings a tab to the front and makes it your current tab.",
+        about: "Brings a tab to the front and makes it your current tab, the default for `tabId` elsewhere.",
         args: &[TAB_NEED],
         rules: &[],
         risk: Risk::Low,
