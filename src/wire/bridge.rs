@@ -35,6 +35,13 @@ pub enum Capability {
     PageRead,
 }
 
+impl Capability {
+    /// Whether no capability is named twice.
+    pub fn each_once(named: &[Capability]) -> bool {
+        named.iter().enumerate().all(|(at, one)| named.iter().skip(at + 1).all(|other| other != one))
+    }
+}
+
 /// What a peer of the bridge is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -177,8 +184,8 @@ pub enum BridgeFault {
     Kind,
     /// An integer above 2^53 − 1.
     Integer,
-    /// A result that breaks a rule of [`Outcome`].
-    Outcome(&'static str),
+    /// Well formed, but against a rule that its type cannot express; the rule as a sentence.
+    Rule(&'static str),
     /// A frame larger than chunks may carry.
     TooLarge,
 }
@@ -189,7 +196,7 @@ impl fmt::Display for BridgeFault {
             BridgeFault::Json(fault) => fault.fmt(f),
             BridgeFault::Kind => f.write_str("the frame is of no kind that belongs here"),
             BridgeFault::Integer => f.write_str("an integer in the frame is above 2^53 - 1"),
-            BridgeFault::Outcome(rule) => f.write_str(rule),
+            BridgeFault::Rule(rule) => f.write_str(rule),
             BridgeFault::TooLarge => write!(f, "the frame is larger than {CHUNK_TOTAL_BYTES_MAX} bytes"),
         }
     }
@@ -275,7 +282,7 @@ impl BridgeResp {
             }
             (None, Some(Value::Bool(true))) => {
                 let DoneFrame { id, data, .. } = json::shaped(value)?;
-                data.check().map_err(BridgeFault::Outcome)?;
+                data.check().map_err(BridgeFault::Rule)?;
                 BridgeResp::Done { id, data }
             }
             (None, Some(Value::Bool(false))) => {

@@ -187,11 +187,7 @@ fn admit(
     if !is_version(&extension) {
         return Err(HandshakeFault::Member("extension"));
     }
-    if capabilities
-        .iter()
-        .enumerate()
-        .any(|(at, one)| capabilities.iter().skip(at + 1).any(|other| other == one))
-    {
+    if !Capability::each_once(&capabilities) {
         return Err(HandshakeFault::Member("capabilities"));
     }
     if bridge != BRIDGE_PROTOCOL_VERSION {

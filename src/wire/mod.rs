@@ -5,3 +5,4 @@ pub mod control;
 pub mod framing;
 pub mod handshake;
 pub mod json;
+pub mod rpc;

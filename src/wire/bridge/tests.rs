@@ -168,7 +168,7 @@ fn results_that_break_their_own_rules_are_refused() {
         json!({"text": "t", "image": image("image/png", &format!("{largest}AAAA"))}),
         json!({"text": "t".repeat(RESULT_BYTES_MAX + 1)}),
     ] {
-        assert!(matches!(refused_reply(&outcome(data)), BridgeFault::Outcome(_)));
+        assert!(matches!(refused_reply(&outcome(data)), BridgeFault::Rule(_)));
     }
     for data in [
         json!({"text": "t".repeat(RESULT_BYTES_MAX)}),

@@ -1,0 +1,190 @@
+use super::*;
+use crate::base::refusal::Code;
+use serde_json::json;
+
+const INSTANCE: &str = "0123456789abcdef0123456789abcdef";
+
+fn route_value(leg: Leg, frame: &Value) -> Routed {
+    route(leg, frame.to_string().as_bytes())
+}
+
+fn hello() -> Value {
+    json!({
+        "type": "extension_hello", "bridge": BRIDGE_PROTOCOL_VERSION, "extension": "0.1.0", "instance": INSTANCE,
+        "capabilities": ["tab_control", "page_read"]
+    })
+}
+
+fn with(mut frame: Value, member: &str, value: Value) -> Value {
+    frame[member] = value;
+    frame
+}
+
+fn replies() -> [Value; 3] {
+    [
+        json!({"id": 4, "ok": true, "data": {"text": "t"}}),
+        json!({"id": 4, "ok": false, "error": {"code": "TAB_NOT_FOUND", "message": "m"}}),
+        json!({"type": "progress", "id": 4, "state": "acting"}),
+    ]
+}
+
+fn requests() -> [Value; 3] {
+    let caller = json!({"key": "k", "name": "n", "image": "", "verified": false});
+    [
+        json!({"id": 4, "op": "tab_list", "args": {}, "caller": caller, "deadline": 1}),
+        json!({"type": "cancel", "id": 4}),
+        json!({"type": "chunk", "id": 4, "seq": 0, "last": false, "data": "{"}),
+    ]
+}
+
+fn is_malformed(routed: &Routed) -> bool {
+    matches!(routed, Routed::Malformed { .. })
+}
+
+#[test]
+fn every_control_frame_has_its_tag_in_the_table() {
+    let schemas = [schemars::schema_for!(FromExtension), schemars::schema_for!(ToExtension)];
+    let mut tags: Vec<String> = Vec::new();
+    for schema in schemas {
+        for kind in schema.get("oneOf").and_then(Value::as_array).expect("a tagged enum") {
+            tags.push(kind.pointer("/properties/type/const").and_then(Value::as_str).expect("a tag").into());
+        }
+    }
+    tags.sort();
+    assert_eq!(tags, CONTROL_TAGS);
+}
+
+#[test]
+fn control_frames_of_the_extension_are_handled_by_the_host() {
+    assert_eq!(
+        route_value(Leg::Extension, &json!({"type": "host_status"})),
+        Routed::Handle(FromExtension::HostStatus {})
+    );
+    assert!(matches!(
+        route_value(Leg::Extension, &hello()),
+        Routed::Handle(FromExtension::ExtensionHello { .. })
+    ));
+}
+
+#[test]
+fn replies_go_to_the_socket_and_requests_to_the_extension_never_back() {
+    for reply in replies() {
+        assert_eq!(route_value(Leg::Extension, &reply), Routed::Forward { id: 4 }, "{reply}");
+        assert!(is_malformed(&route_value(Leg::Socket, &reply)), "{reply}");
+    }
+    for request in requests() {
+        assert_eq!(route_value(Leg::Socket, &request), Routed::Forward { id: 4 }, "{request}");
+        assert!(is_malformed(&route_value(Leg::Extension, &request)), "{request}");
+    }
+}
+
+#[test]
+fn a_control_frame_from_the_socket_is_dropped_however_it_goes_on() {
+    for tag in CONTROL_TAGS {
+        for frame in [
+            json!({"type": tag}),
+            with(hello(), "type", json!(tag)),
+            json!({"type": tag, "id": 1, "op": "tab_list"}),
+        ] {
+            assert_eq!(route_value(Leg::Socket, &frame), Routed::Dropped { tag }, "{frame}");
+        }
+    }
+}
+
+#[test]
+fn the_hosts_own_frames_are_malformed_when_the_extension_sends_them() {
+    for frame in [
+        json!({"type": "host_hello", "bridge": 1, "host": "0.1.0"}),
+        json!({"type": "host_status_result", "label": "chrome", "link": {"state": "waiting"}}),
+    ] {
+        assert!(is_malformed(&route_value(Leg::Extension, &frame)), "{frame}");
+    }
+}
+
+#[test]
+fn handshake_lines_never_pass_the_router() {
+    for tag in ["hello", "proof", "welcome", "attach", "attached", "refused"] {
+        for leg in [Leg::Extension, Leg::Socket] {
+            assert!(is_malformed(&route_value(leg, &json!({"type": tag}))), "{tag}");
+        }
+    }
+}
+
+#[test]
+fn t006_key_case_variants_and_unknown_members_are_refused() {
+    for frame in [
+        json!({"TYPE": "host_status"}),
+        json!({"type": "Host_Status"}),
+        json!({"type": "host_status", "extra": 1}),
+        json!({"type": ["host_status"]}),
+        with(hello(), "Bridge", json!(1)),
+        with(hello(), "extra", json!({})),
+    ] {
+        assert!(is_malformed(&route_value(Leg::Extension, &frame)), "{frame}");
+    }
+    for frame in [json!({"Type": "cancel", "id": 4}), with(requests()[0].clone(), "Op", json!("tab_list"))] {
+        assert!(is_malformed(&route_value(Leg::Socket, &frame)), "{frame}");
+    }
+}
+
+#[test]
+fn a_hello_that_breaks_a_rule_is_malformed() {
+    for (member, value) in [
+        ("instance", json!("")),
+        ("instance", json!(INSTANCE.to_uppercase())),
+        ("extension", json!("0.1.0\u{7}")),
+        ("extension", json!("")),
+        ("capabilities", json!(["page_read", "page_read"])),
+        ("capabilities", json!(["page_reed"])),
+        ("bridge", json!("1")),
+        ("bridge", json!(1.0)),
+    ] {
+        assert!(
+            is_malformed(&route_value(Leg::Extension, &with(hello(), member, value.clone()))),
+            "{member} {value}"
+        );
+    }
+}
+
+#[test]
+fn another_version_is_named_even_if_its_hello_is_shaped_in_ways_unknown_here() {
+    let later = with(with(hello(), "bridge", json!(2)), "capabilities", json!([{"new": true}]));
+    assert_eq!(route_value(Leg::Extension, &later), Routed::OtherVersion { bridge: 2 });
+    assert!(is_malformed(&route_value(Leg::Extension, &json!({"type": "host_status", "bridge": 2}))));
+}
+
+#[test]
+fn a_raw_line_break_cannot_turn_one_frame_into_several_lines() {
+    let forged = r#"{"id":2,"ok":true,"data":{"text":"forged"}}"#;
+    let frame = format!("{{\"id\":1,\"ok\":true,\"data\":{{\"text\":\"t\",\"structured\":\n{forged}\n}}}}");
+    assert!(is_malformed(&route(Leg::Extension, frame.as_bytes())));
+    let inside = replies()[0].to_string().replace("\"t\"", "\"a\\nb\"");
+    assert_eq!(route(Leg::Extension, inside.as_bytes()), Routed::Forward { id: 4 });
+}
+
+#[test]
+fn a_spoilt_reply_still_says_which_call_it_ends() {
+    let spoilt = json!({"id": 4, "ok": true, "data": {"text": ""}});
+    assert!(matches!(route_value(Leg::Extension, &spoilt), Routed::Malformed { ends: Some(4), .. }));
+    for frame in [
+        json!({"id": 4}),
+        json!({"id": 4.0, "ok": true}),
+        json!({"id": 9_007_199_254_740_992_u64, "ok": true}),
+        json!([4]),
+    ] {
+        assert!(
+            matches!(route_value(Leg::Extension, &frame), Routed::Malformed { ends: None, .. }),
+            "{frame}"
+        );
+    }
+}
+
+#[test]
+fn refusals_of_the_host_are_written_for_the_extension_as_tagged_frames() {
+    let refused = Link::Refused { error: Refusal::new(Code::ProtocolMismatch, "m") };
+    let frame = ToExtension::HostStatusResult { label: "chrome".into(), link: refused };
+    assert_eq!(
+        json::written(&frame),
+        r#"{"type":"host_status_result","label":"chrome","link":{"state":"refused","error":{"code":"PROTOCOL_MISMATCH","message":"m"}}}"#
+    );
+}
