@@ -1,0 +1,129 @@
+//! Why the machine's state is not trusted: one sentence each, with the path and the remedy.
+
+use std::path::{Path, PathBuf};
+
+use crate::base::refusal::{Code, Refusal};
+
+/// A file, directory or peer that we refuse to use, or a system call that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OsRefusal {
+    /// Neither a runtime directory nor a home directory is known.
+    NoHome,
+    /// An environment variable must hold an absolute path without `..`.
+    NotAbsolute {
+        /// The variable.
+        variable: &'static str,
+        /// What it holds.
+        path: PathBuf,
+    },
+    /// A symlink, file or something else stands where a directory of ours must be.
+    NotADirectory {
+        /// Where.
+        path: PathBuf,
+    },
+    /// Something other than a plain file with one name stands where a file of ours must be.
+    NotAPlainFile {
+        /// Where.
+        path: PathBuf,
+    },
+    /// Another user owns it.
+    Foreign {
+        /// What.
+        path: PathBuf,
+        /// The owner.
+        owner: u32,
+    },
+    /// Others may read or write it.
+    TooOpen {
+        /// What.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+        /// What they must be.
+        wanted: u32,
+    },
+    /// Others may replace what lies in it.
+    ParentUnsafe {
+        /// The directory above ours.
+        path: PathBuf,
+    },
+    /// The file is larger than its bound.
+    TooLarge {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The file does not hold what we write there.
+    Corrupt {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The other end of a socket is not provably the same user.
+    PeerNotUs {
+        /// Its user id as the kernel reports it.
+        uid: u32,
+    },
+    /// A system call failed.
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// The system's words.
+        error: String,
+        /// Their kind, for those who retry.
+        kind: std::io::ErrorKind,
+    },
+}
+
+impl OsRefusal {
+    /// A failed system call.
+    pub fn io(doing: &'static str, path: &Path, error: impl Into<std::io::Error>) -> Self {
+        let error = error.into();
+        Self::Io { doing, path: path.into(), kind: error.kind(), error: error.to_string() }
+    }
+}
+
+impl core::fmt::Display for OsRefusal {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::NoHome => {
+                write!(f, "neither XDG_RUNTIME_DIR nor HOME is set; set HOME to your home directory")
+            }
+            Self::NotAbsolute { variable, path } => {
+                write!(f, "{variable} is {path:?}; set it to an absolute path without `..`, or unset it")
+            }
+            Self::NotADirectory { path } => {
+                write!(f, "{path:?} is not a real directory (a symlink does not count); remove it")
+            }
+            Self::NotAPlainFile { path } => {
+                write!(f, "{path:?} is not a plain file with a single name; remove it")
+            }
+            Self::Foreign { path, owner } => {
+                write!(f, "{path:?} belongs to user {owner}, not to you; remove it or fix its owner")
+            }
+            Self::TooOpen { path, mode, wanted } => {
+                write!(
+                    f,
+                    "{path:?} has mode {mode:04o}, so others may reach it; run chmod {wanted:04o} on it"
+                )
+            }
+            Self::ParentUnsafe { path } => {
+                write!(f, "others may replace what lies in {path:?}; use a directory only you can write")
+            }
+            Self::TooLarge { path } => write!(f, "{path:?} is larger than genkan ever writes it; remove it"),
+            Self::Corrupt { path } => write!(f, "{path:?} does not hold what genkan writes; remove it"),
+            Self::PeerNotUs { uid } => {
+                write!(f, "the other end of the socket runs as user {uid}, which is not provably you")
+            }
+            Self::Io { doing, path, error, .. } => write!(f, "could not {doing} {path:?}: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for OsRefusal {}
+
+impl From<OsRefusal> for Refusal {
+    fn from(refusal: OsRefusal) -> Self {
+        Refusal::new(Code::NotConnected, format!("genkan cannot open its door: {refusal}."))
+    }
+}

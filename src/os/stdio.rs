@@ -1,0 +1,276 @@
+//! Whole messages in, whole messages out.
+//!
+//! Decides that one stream has one writer, which writes a message completely and flushes it before the next, through a
+//! bounded queue. Standard input and output get a thread each: they may be pipes, sockets, files or terminals, and none
+//! of them may be switched to non-blocking behind the back of whoever shares it. Does not know what a message means.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use super::fail_point;
+use crate::base::limits::OUTBOX_FRAMES_MAX;
+use crate::wire::framing::{FrameFault, Lines, NmFrames};
+
+/// Bytes asked of a stream at once.
+const READ_BYTES: usize = 65_536;
+/// Whole messages read ahead of their consumer: they may be large, so only one.
+const READ_AHEAD: usize = 1;
+
+/// Cuts messages out of a stream.
+pub trait Splitter: Send + 'static {
+    /// Takes the next bytes.
+    fn push(&mut self, bytes: &[u8]) -> Result<(), FrameFault>;
+    /// The next whole message.
+    fn next(&mut self) -> Option<Vec<u8>>;
+    /// Whether the stream may end here.
+    fn finish(&self) -> Result<(), FrameFault>;
+}
+
+macro_rules! splitters {
+    ($($splitter:ident)*) => {$(
+        impl Splitter for $splitter {
+            fn push(&mut self, bytes: &[u8]) -> Result<(), FrameFault> {
+                $splitter::push(self, bytes)
+            }
+            fn next(&mut self) -> Option<Vec<u8>> {
+                $splitter::next(self)
+            }
+            fn finish(&self) -> Result<(), FrameFault> {
+                $splitter::finish(self)
+            }
+        }
+    )*};
+}
+splitters! { NmFrames Lines }
+
+/// Why no further message comes out of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StreamFault {
+    /// The peer broke the framing.
+    Frame(FrameFault),
+    /// The system failed to read.
+    Io(String),
+}
+
+impl core::fmt::Display for StreamFault {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Frame(fault) => fault.fmt(f),
+            Self::Io(error) => write!(f, "the stream could not be read: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for StreamFault {}
+
+/// Messages read from an asynchronous stream.
+#[derive(Debug)]
+pub struct Incoming<R, S> {
+    source: R,
+    splitter: S,
+    buffer: Box<[u8]>,
+}
+
+impl<R: AsyncRead + Unpin, S: Splitter> Incoming<R, S> {
+    /// Reads `source` through `splitter`.
+    pub fn new(source: R, splitter: S) -> Self {
+        Self { source, splitter, buffer: vec![0; READ_BYTES].into() }
+    }
+
+    /// The next message; `None` at a clean end. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, StreamFault> {
+        loop {
+            if let Some(message) = self.splitter.next() {
+                return Ok(Some(message));
+            }
+            match self.source.read(&mut self.buffer).await {
+                Ok(0) => return self.splitter.finish().map(|()| None).map_err(StreamFault::Frame),
+                Ok(read) => self.take(read)?,
+                Err(error) => return Err(StreamFault::Io(error.to_string())),
+            }
+        }
+    }
+
+    /// The splitter, to change its bound.
+    pub fn splitter_mut(&mut self) -> &mut S {
+        &mut self.splitter
+    }
+
+    fn take(&mut self, read: usize) -> Result<(), StreamFault> {
+        let bytes = self.buffer.get(..read).unwrap_or_default();
+        self.splitter.push(bytes).map_err(StreamFault::Frame)
+    }
+}
+
+/// Messages from standard input, read by a thread of its own. The channel closes at a clean end.
+pub fn stdin_messages<S: Splitter>(splitter: S) -> mpsc::Receiver<Result<Vec<u8>, StreamFault>> {
+    let (sender, receiver) = mpsc::channel(READ_AHEAD);
+    std::thread::spawn(move || {
+        fail_point::reach("reader");
+        if let Err(fault) = read_through(io::stdin().lock(), splitter, &sender) {
+            let _ = sender.blocking_send(Err(fault));
+        }
+    });
+    receiver
+}
+
+fn read_through<S: Splitter>(
+    mut source: impl Read,
+    mut splitter: S,
+    sender: &mpsc::Sender<Result<Vec<u8>, StreamFault>>,
+) -> Result<(), StreamFault> {
+    let mut buffer = vec![0; READ_BYTES];
+    loop {
+        let read = match source.read(&mut buffer) {
+            Ok(0) => return splitter.finish().map_err(StreamFault::Frame),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(StreamFault::Io(error.to_string())),
+        };
+        let pushed = splitter.push(buffer.get(..read).unwrap_or_default());
+        while let Some(message) = splitter.next() {
+            if sender.blocking_send(Ok(message)).is_err() {
+                return Ok(());
+            }
+        }
+        pushed.map_err(StreamFault::Frame)?;
+    }
+}
+
+/// The queue in front of the one writer of a stream.
+#[derive(Clone, Debug)]
+pub struct Outbox {
+    sender: mpsc::Sender<Vec<u8>>,
+}
+
+/// Why a message was not queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsent {
+    /// The stream is broken or was closed.
+    Closed,
+    /// The other end does not read.
+    Full,
+}
+
+impl Outbox {
+    /// Queues one whole message, waiting for room.
+    pub async fn send(&self, message: Vec<u8>) -> Result<(), Unsent> {
+        self.sender.send(message).await.map_err(|_| Unsent::Closed)
+    }
+
+    /// Queues one whole message if there is room.
+    pub fn try_send(&self, message: Vec<u8>) -> Result<(), Unsent> {
+        self.sender.try_send(message).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Unsent::Full,
+            mpsc::error::TrySendError::Closed(_) => Unsent::Closed,
+        })
+    }
+
+    /// Resolves when the writer has ended.
+    pub async fn closed(&self) {
+        self.sender.closed().await;
+    }
+}
+
+/// The one writer of an asynchronous stream. It ends when every [`Outbox`] is gone or the stream breaks; aborting it
+/// closes the stream at once.
+pub fn stream_outbox<W: AsyncWrite + Unpin + Send + 'static>(mut sink: W) -> (Outbox, JoinHandle<()>) {
+    let (sender, mut receiver) = mpsc::channel::<Vec<u8>>(OUTBOX_FRAMES_MAX);
+    let writer = tokio::spawn(async move {
+        while let Some(message) = receiver.recv().await {
+            if sink.write_all(&message).await.is_err() || sink.flush().await.is_err() {
+                return;
+            }
+        }
+    });
+    (Outbox { sender }, writer)
+}
+
+/// The one writer of standard output, on a thread of its own. The receiver resolves once everything queued is written
+/// and every [`Outbox`] is gone, or the stream broke.
+pub fn stdout_outbox() -> io::Result<(Outbox, oneshot::Receiver<()>)> {
+    // A descriptor of our own: the standard handle would split messages at every LF.
+    let sink = std::fs::File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let (sender, receiver) = mpsc::channel(OUTBOX_FRAMES_MAX);
+    let (ended, end) = oneshot::channel();
+    std::thread::spawn(move || {
+        fail_point::reach("writer");
+        write_through(sink, receiver);
+        let _ = ended.send(());
+    });
+    Ok((Outbox { sender }, end))
+}
+
+fn write_through(mut sink: impl Write, mut receiver: mpsc::Receiver<Vec<u8>>) {
+    while let Some(message) = receiver.blocking_recv() {
+        if sink.write_all(&message).is_err() || sink.flush().is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn messages_come_out_whole_however_they_arrive() {
+        let (mut near, far) = tokio::io::duplex(3);
+        let mut lines = Incoming::new(far, Lines::new(16));
+        tokio::spawn(async move { near.write_all(b"one\ntwo\n\nthree\n").await });
+        let mut seen = Vec::new();
+        while let Some(line) = lines.next().await.unwrap() {
+            seen.push(String::from_utf8(line).unwrap());
+        }
+        assert_eq!(seen, ["one", "two", "", "three"]);
+    }
+
+    #[tokio::test]
+    async fn an_end_inside_a_message_is_a_fault() {
+        let mut lines = Incoming::new(&b"half"[..], Lines::new(16));
+        assert_eq!(lines.next().await, Err(StreamFault::Frame(FrameFault::CutShort)));
+    }
+
+    #[tokio::test]
+    async fn what_was_whole_before_a_fault_is_still_delivered() {
+        let (sender, mut receiver) = mpsc::channel(READ_AHEAD);
+        let reader = std::thread::spawn(move || read_through(&b"ok\nmuch too long\n"[..], Lines::new(4), &sender));
+        assert_eq!(receiver.recv().await, Some(Ok(b"ok".to_vec())));
+        assert_eq!(receiver.recv().await, None);
+        assert_eq!(reader.join().unwrap(), Err(StreamFault::Frame(FrameFault::TooLong { max: 4 })));
+    }
+
+    #[tokio::test]
+    async fn queued_messages_are_written_in_order_before_the_stream_ends() {
+        let (near, mut far) = tokio::io::duplex(2);
+        let (outbox, writer) = stream_outbox(near);
+        for message in ["a\n", "bb\n", "ccc\n"] {
+            outbox.send(message.into()).await.unwrap();
+        }
+        drop(outbox);
+        let mut written = String::new();
+        far.read_to_string(&mut written).await.unwrap();
+        writer.await.unwrap();
+        assert_eq!(written, "a\nbb\nccc\n");
+    }
+
+    #[tokio::test]
+    async fn a_broken_stream_closes_the_outbox_and_a_stuck_one_fills_it() {
+        let (near, far) = tokio::io::duplex(1);
+        let (outbox, _writer) = stream_outbox(near);
+        let filled = loop {
+            match outbox.try_send(b"xx".to_vec()) {
+                Ok(()) => tokio::task::yield_now().await,
+                Err(unsent) => break unsent,
+            }
+        };
+        assert_eq!(filled, Unsent::Full);
+        drop(far);
+        outbox.closed().await;
+        assert_eq!(outbox.try_send(b"xx".to_vec()), Err(Unsent::Closed));
+    }
+}
