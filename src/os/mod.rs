@@ -12,6 +12,6 @@ pub mod random;
 mod refusal;
 pub mod runtime_dir;
 pub mod socket;
-// pub mod stdio;
+pub mod stdio;
 
 pub use refusal::OsRefusal;

@@ -238,7 +238,8 @@ mod tests {
     #[tokio::test]
     async fn what_was_whole_before_a_fault_is_still_delivered() {
         let (sender, mut receiver) = mpsc::channel(READ_AHEAD);
-        let reader = std::thread::spawn(move || read_through(&b"ok\nmuch too long\n"[..], Lines::new(4), &sender));
+        let reader =
+            std::thread::spawn(move || read_through(&b"ok\nmuch too long\n"[..], Lines::new(4), &sender));
         assert_eq!(receiver.recv().await, Some(Ok(b"ok".to_vec())));
         assert_eq!(receiver.recv().await, None);
         assert_eq!(reader.join().unwrap(), Err(StreamFault::Frame(FrameFault::TooLong { max: 4 })));
