@@ -1,0 +1,56 @@
+/* tab_list, tab_focus and tab_close. Decides what a list may tell of each tab, and when a close needs no yes: the client
+   opened the tab and it never was in front of the person. */
+import type { Entry } from '../gate/allowlist';
+import type { Call, Plan, Tab } from '../gate/dispatch';
+import type { PageResult } from '../gate/egress';
+import { originShown } from '../gate/origin';
+import { holding, untouched } from './clients';
+import { all, look, matches, shown, type TabShown } from './tabs';
+import { fromPage, own, shows } from './words';
+
+const LIMIT_DEFAULT = 100;
+
+export async function listTabs(call: Call<'tab_list'>, entries: readonly Entry[]): Promise<PageResult> {
+  const { query, limit = LIMIT_DEFAULT } = call.args;
+  const { current } = await holding(call.caller);
+  const fitting = (await all()).map((tab) => shown(tab, entries, current)).filter((tab) => matches(tab, query));
+  const tabs = fitting.slice(0, limit);
+  const more = fitting.length - tabs.length;
+  return {
+    blocks: [
+      own(
+        tabs.length === 0
+          ? 'No tab fits.'
+          : `${tabs.length} of ${fitting.length} tabs. Tabs without a title are not approved.`,
+      ),
+      ...(tabs.length === 0 ? [] : [fromPage('tabs', ...tabs.map(lineOf))]),
+      ...(more > 0 ? [own(`${more} more are left out: narrow with \`query\` or raise \`limit\`.`)] : []),
+    ],
+    structured: { tabs, more },
+  };
+}
+
+export async function focusTab(_: Call<'tab_focus'>, tab: Tab, entries: readonly Entry[]): Promise<PageResult> {
+  await chrome.tabs.update(tab.id, { active: true });
+  await chrome.windows.update(tab.windowId, { focused: true });
+  return { blocks: [own(`Tab ${tab.id} is in front and is your current tab.`), ...shows(await look(tab.id), entries)] };
+}
+
+export async function closeTab(call: Call<'tab_close'>, tab: Tab): Promise<Plan> {
+  return {
+    intended: { kind: 'close_tab', origin: originShown(tab.url) },
+    waived: await untouched(call.caller, tab.id),
+    act: async () => {
+      await chrome.tabs.remove(tab.id);
+      return { blocks: [own(`Tab ${tab.id} is closed.`)] };
+    },
+  };
+}
+
+function lineOf(tab: TabShown): string {
+  const marks = [tab.active ? 'in front' : '', 'current' in tab && tab.current ? 'current' : ''].filter(
+    (mark) => mark !== '',
+  );
+  const state = marks.length === 0 ? '' : ` [${marks.join(', ')}]`;
+  return 'url' in tab ? `${tab.id}${state} ${tab.title} — ${tab.url}` : `${tab.id}${state} ${tab.origin}`;
+}
