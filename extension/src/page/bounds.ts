@@ -4,7 +4,7 @@
 /** Nodes that one reading visits at most. */
 export const NODES_MAX = 1_000_000;
 /** Milliseconds that one reading may take; it then ends early and says so. */
-export const READ_MS_MAX = 2_000;
+export const READ_MS_MAX = 4_000;
 /** Characters of page text that one reading looks at. */
 export const SCAN_CHARS_MAX = 16_000_000;
 /** Characters taken from one text node at a time: a node may hold 100 MB. */

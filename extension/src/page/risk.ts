@@ -1,0 +1,100 @@
+// Says what an act would be, from the elements themselves: a page cannot talk a submit button down with a role or a name.
+// Everything around the point counts, because a click also acts on what is around. It does not know what scripts do with
+// an event: such acts are `plain`, and their effects are reported and judged afterwards.
+
+import { around, attr, baseAddress, formAction, formMethod, formTarget, queryAll, tag } from './dom';
+import { secrecy } from './fields';
+import type { ActKind, ArgsOf } from './protocol';
+
+export interface Risk {
+  kind: ActKind;
+  destination?: string;
+  method?: 'get' | 'post' | 'dialog';
+}
+
+type Keys = Pick<ArgsOf<'probe'>, 'button' | 'modifiers'>;
+
+const PLAIN: Risk = { kind: 'plain' };
+
+/** What a click at `hit` would be: the first thing around it that is more than plain. */
+export function riskOfClick(hit: Element, keys: Keys): Risk {
+  if (keys.button === 'right') return PLAIN;
+  for (let at: Element | null = hit; at !== null; at = around(at)) {
+    const risk = riskAt(at, keys);
+    if (risk.kind !== 'plain') return risk;
+  }
+  return PLAIN;
+}
+
+/** What filling `el` would be. */
+export function riskOfFill(el: Element, submit: boolean): Risk {
+  const form = 'form' in el && el.form instanceof HTMLFormElement ? el.form : null;
+  const sent: Risk = !submit
+    ? PLAIN
+    : form === null
+      ? { kind: 'submit' }
+      : { ...sending(form, undefined), kind: 'submit' };
+  const secret = secrecy(el);
+  return secret === undefined ? sent : { ...sent, kind: secret };
+}
+
+function riskAt(el: Element, keys: Keys): Risk {
+  const name = tag(el);
+  if (name === 'a' || name === 'area') return riskOfLink(el, keys);
+  if (el instanceof HTMLLabelElement && el.control !== null) return ofControl(el.control, keys);
+  const own = ofControl(el, keys);
+  if (own.kind !== 'plain') return own;
+  return /window\s*\.\s*open\s*\(/.test(attr(el, 'onclick') ?? '') ? { kind: 'popup' } : PLAIN;
+}
+
+function ofControl(el: Element, keys: Keys): Risk {
+  const isButton = el instanceof HTMLButtonElement;
+  if (!isButton && !(el instanceof HTMLInputElement)) return PLAIN;
+  if (el.type === 'file') return { kind: 'file_chooser' };
+  if (keys.button === 'middle' || el.form === null) return PLAIN;
+  return el.type === 'submit' || el.type === 'image' ? sending(el.form, el) : PLAIN;
+}
+
+/** Where a form goes, sent by a button that may say otherwise, or by Enter. */
+function sending(form: HTMLFormElement, by: Element | undefined): Risk {
+  const method = methodOf((by && attr(by, 'formmethod')) ?? formMethod(form));
+  if (method === 'dialog') return PLAIN;
+  const action = by && attr(by, 'formaction');
+  const destination = (action && resolved(action)?.href) || formAction(form);
+  return { kind: 'submit', destination, method };
+}
+
+function methodOf(given: string): 'get' | 'post' | 'dialog' {
+  const method = given.toLowerCase();
+  return method === 'post' || method === 'dialog' ? method : 'get';
+}
+
+function riskOfLink(el: Element, keys: Keys): Risk {
+  const href = attr(el, 'href') ?? attr(el, 'xlink:href');
+  const to = href === null ? null : resolved(href);
+  if (href === null || to === null || to.protocol === 'javascript:') return PLAIN;
+  const destination = to.href;
+  const held = keys.modifiers ?? [];
+  if (attr(el, 'download') !== null || held.includes('Alt')) return { kind: 'download', destination };
+  if (keys.button === 'middle' || held.some((key) => key !== 'Alt') || opensWindow(el))
+    return { kind: 'popup', destination };
+  return samePage(to) ? PLAIN : { kind: 'link', destination };
+}
+
+function opensWindow(el: Element): boolean {
+  const base = queryAll(document, 'base[target]')[0];
+  const target = (attr(el, 'target') ?? (base === undefined ? '' : attr(base, 'target')) ?? '').toLowerCase();
+  if (['', '_self', '_top', '_parent'].includes(target)) return false;
+  return target === '_blank' || !queryAll(document, 'iframe[name],frame[name]').some((f) => attr(f, 'name') === target);
+}
+
+/** A jump within the document that is already shown. */
+function samePage(to: URL): boolean {
+  return to.hash !== '' && to.href.split('#')[0] === location.href.split('#')[0];
+}
+
+const resolved = (address: string): URL | null => URL.parse(address, baseAddress(document));
+
+/** Where a form would go and how, to notice that it changed. */
+export const formMeaning = (form: HTMLFormElement): string =>
+  `${formAction(form)} ${formMethod(form)} ${formTarget(form)}`;
