@@ -1,5 +1,6 @@
 // The build, and with it the manifest: which powers the extension may ever hold. It asks for no site at install time,
 // declares no content script, and exposes no page, resource or message port to the web or to other extensions.
+import yaml from '@rollup/plugin-yaml';
 import { defineConfig } from 'wxt';
 import { EXTENSION_MANIFEST_KEY } from './src/contract/identity';
 
@@ -9,6 +10,7 @@ export default defineConfig({
   outDir: '../build/extension',
   imports: false,
   modules: ['@wxt-dev/module-react'],
+  vite: () => ({ plugins: [yaml()] }),
   hooks: {
     // By its name content.ts would become a declared content script. It is injected at run time into approved
     // documents only, so it is built as a plain script and the manifest never hears of it.

@@ -5,29 +5,12 @@
  * A permission without an intent approves nothing. It refuses by default: what no entry covers is not approved.
  * It knows no browser: what is held, shown and granted is passed in.
  */
-import { z } from 'zod';
 import { INTENT_MS } from '../contract/limits';
+import type { Entry, Intent, Scope } from './entry';
 import { classify, type UnsupportedReason } from './origin';
 import { covers, patternFor, patternOf } from './pattern';
 
-/** `exact` and `pattern` stay until removed; `session` is an exact origin until the browser closes. */
-export const Scope = z.enum(['exact', 'pattern', 'session']);
-export type Scope = z.infer<typeof Scope>;
-
-/** One approval. `site` is a canonical origin, or a pattern where the scope says so. */
-export const Entry = z.strictObject({ scope: Scope, site: z.string().max(512), since: z.number().int() });
-export type Entry = z.infer<typeof Entry>;
-
-/** What the person asked for in the popup, waiting for the browser's own prompt. */
-export const Intent = z.strictObject({
-  scope: Scope,
-  site: z.string().max(512),
-  tab: z.number().int(),
-  /** The origin that the popup showed while the person decided. */
-  shown: z.string().max(512),
-  until: z.number().int(),
-});
-export type Intent = z.infer<typeof Intent>;
+export { Entry, Intent, Scope } from './entry';
 
 export type Proposal = { ok: true; intent: Intent } | { ok: false; reason: UnsupportedReason | 'no_pattern' };
 

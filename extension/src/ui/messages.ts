@@ -4,8 +4,8 @@
  * It refuses every other shape. It does not know who sent a message: the worker judges that by the browser's sender.
  */
 import { z } from 'zod';
-import { Entry, Scope } from '../gate/allowlist';
 import { ACT_KINDS } from '../gate/confirm';
+import { Entry, Scope } from '../gate/entry';
 
 const Text = z.string().max(2048);
 const Site = z.string().min(1).max(512);

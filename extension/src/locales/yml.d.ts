@@ -1,0 +1,5 @@
+declare module '*.yml' {
+  /** Groups of sentences by name. */
+  const sentences: Record<string, Record<string, string>>;
+  export default sentences;
+}
