@@ -42,7 +42,9 @@ test('every key that the pages use has words, and every key with words is used',
       .filter((file) => /\.tsx?$/.test(file) && !file.includes('.test.'))
       .map((file) => readFileSync(join(root, folder, file), 'utf8')),
   );
-  const used = new Set(sources.flatMap((text) => [...text.matchAll(/say\(\s*'([\w.]+)'/g)].map((m) => m[1] ?? '')));
+  const used = new Set(
+    sources.flatMap((text) => [...text.matchAll(/(?:say\(\s*|: )'([a-z_]+\.[a-z_]+)'/g)].map((m) => m[1] ?? '')),
+  );
   const built = sources.flatMap((text) =>
     [...text.matchAll(/say\(\s*`(\w+)\.(\w*)\$\{/g)].map((m) => `${m[1]}.${m[2]}`),
   );

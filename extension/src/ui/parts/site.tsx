@@ -42,12 +42,15 @@ function WebSite({ site, refresh }: { site: Web; refresh: () => void }) {
   );
 }
 
+/** What the worker may answer instead, as sentences. */
+const WHY_NOT: Record<string, string> = { moved: 'site.moved', no_pattern: 'site.no_pattern' };
+
 function Choice({ site, refresh }: { site: Web; refresh: () => void }) {
   const say = useWords();
   const [note, setNote] = useState('');
   const allow = async (scope: Scope) => {
     const done = await ask({ ask: 'site_intend', tab: site.tab, shown: site.origin, scope });
-    if (!done.ok) setNote(done.message === '' ? say('app.unreachable') : done.message);
+    if (!done.ok) setNote(say(WHY_NOT[done.message] ?? 'app.unreachable'));
     else if (done.permission !== undefined && done.settled !== true) {
       setNote(say('site.ask_browser'));
       const given = await chrome.permissions.request({ origins: [done.permission] }).catch(() => false);
