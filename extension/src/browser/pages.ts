@@ -12,7 +12,7 @@ import { unwant } from './wanted';
 const ALL_SITES = '<all_urls>';
 /** Milliseconds in which changes are gathered. */
 const TELL_MS = 50;
-let telling: ReturnType<typeof setTimeout> | undefined;
+let telling = false;
 const DECIDING_PAGES = ['/popup.html', '/options.html'];
 
 type Outside = {
@@ -42,9 +42,12 @@ export function isOwnPage(sender: chrome.runtime.MessageSender): boolean {
 
 /** Tells open pages that something changed, once for everything that changes within a moment. None may be open. */
 export function tellPages(): void {
-  telling ??= setTimeout(() => {
-    telling = undefined;
-    void chrome.runtime.sendMessage({ tell: 'changed' } satisfies z.input<typeof Tell>).catch(() => undefined);
+  if (telling) return;
+  telling = true;
+  setTimeout(() => {
+    telling = false;
+    const tell: z.input<typeof Tell> = { tell: 'changed' };
+    void chrome.runtime.sendMessage(tell).catch(() => undefined);
   }, TELL_MS);
 }
 
