@@ -114,7 +114,12 @@ function isRandom(run: string): boolean {
   const upper = /[A-Z]/.test(run);
   if (UUID.test(run)) return false;
   if (lower && upper) return digits > 0 && mixing(run) >= (digits > 2 ? 0.38 : 0.45);
-  return digits > 1 && (lower || upper) && mixing(run) >= 0.28;
+  return (lower || upper) && run.split(/[_/+-]/).some((part) => part.length >= 20 && isLoose(part));
+}
+
+// Without a second case there is less to see: at least three groups of digits in one unbroken part.
+function isLoose(part: string): boolean {
+  return (part.match(/\d+/g)?.length ?? 0) >= 3 && mixing(part) >= 0.18;
 }
 
 /** How often neighbours are of another class. Names in camel case reach a third, random base64 two thirds. */
