@@ -48,6 +48,13 @@ pub const EXCEPTIONS: &[Exception] = &[
         refuse: r#"{"type":"cancel","id":-1}"#,
     },
     Exception {
+        at: "BridgeReq.browser",
+        direction: Direction::HostToExtension,
+        reason: "an Option in Rust: absent or text, never null; both parsers refuse the third state",
+        accept: r#"{"id":1,"op":"tab_list","args":{},"browser":"chrome","caller":{"key":"k","name":"n","image":"","verified":false},"deadline":1}"#,
+        refuse: r#"{"id":1,"op":"tab_list","args":{},"browser":null,"caller":{"key":"k","name":"n","image":"","verified":false},"deadline":1}"#,
+    },
+    Exception {
         at: "Outcome.structured",
         direction: Direction::ExtensionToHost,
         reason: "differs by tool: the host passes any object on as structuredContent",
