@@ -41,7 +41,7 @@ macro_rules! notices {
 
 notices! {
     a_box_without_its_file: "docs/page.md" "src/wire/door.rs<br>" => "src/wire/gone.rs<br>",
-        "boxes: docs/page.md:24: there is no file src/wire/gone.rs";
+        "there is no file src/wire/gone.rs";
     a_box_whose_rust_symbol_is_gone: "docs/page.md" "Door::open()" => "Door::close()", "does not offer Door::close()";
     a_box_whose_symbol_is_only_in_a_comment: "src/wire/door.rs" "pub fn open" => "// pub fn open\n    pub fn unlock",
         "does not offer Door::open()";
