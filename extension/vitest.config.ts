@@ -7,5 +7,7 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'src/**/*.test.tsx', 'tests/**/*.test.ts'],
     environment: 'node',
+    // One line a test, so that a run shows what was proved.
+    reporters: ['verbose'],
   },
 });

@@ -165,7 +165,6 @@ export class Gates {
     const code = refusalOf(verdict);
     if (code === 'EXECUTION_FAILED') throw voided();
     if (code !== null) throw new Refused(code);
-    call.signal.throwIfAborted();
     // The person took time: approvals, permissions and the page itself may be others now.
     const after = await this.#world.tab(call, tab.id);
     if (classify(tab.url).kind === 'web' && originOf(after) !== originOf(tab)) throw voided();

@@ -1,0 +1,292 @@
+import { describe, expect, test, vi } from 'vitest';
+import type { BridgeReq } from '../contract/frames';
+import { OPS, type Op } from '../contract/ops';
+import type { Entry } from './allowlist';
+import type { Answer as Verdict } from './confirm';
+import {
+  type BrowserRow,
+  Gates,
+  type Intended,
+  type Plan,
+  type Rows,
+  type Tab,
+  type TabRow,
+  type World,
+} from './dispatch';
+import { Refused } from './refused';
+
+const SITE = 'https://good.example';
+const caller = { key: 'c1', name: 'Client', image: '/usr/bin/client', verified: false };
+const entry: Entry = { scope: 'exact', site: SITE, since: 1 };
+const tab: Tab = { id: 7, windowId: 1, url: `${SITE}/page`, title: 'Page', active: true };
+
+const request = (op: string, args: Record<string, unknown> = {}, id = 1): BridgeReq => ({
+  id,
+  op,
+  args,
+  caller,
+  deadline: 1000,
+});
+const plain: Intended = { kind: 'plain', origin: SITE };
+const submit: Intended = { kind: 'submit', origin: SITE, role: 'button', name: 'Send' };
+
+function setUp(
+  over: Partial<World> = {},
+  plan: Partial<Plan> = { intended: plain },
+  page: TabRow<Op>['page'] = 'approved',
+) {
+  const act = vi.fn(plan.act ?? (async () => ({ blocks: [{ kind: 'own' as const, text: 'done' }] })));
+  const ask = vi.fn(async (): Promise<Verdict> => 'allowed');
+  const wanted = vi.fn();
+  const world: World = {
+    key: () => 'key',
+    tab: async () => tab,
+    took: async () => undefined,
+    opened: async () => false,
+    wanted,
+    entries: async () => [entry],
+    holds: async () => true,
+    ask,
+    now: () => 1_000_000,
+    ...over,
+  };
+  const onTab: TabRow<Op> = { on: 'tab', page, plan: async () => ({ ...plan, act }) };
+  const going: TabRow<'page_navigate'> = { ...onTab, goesTo: ({ url }) => url };
+  const alone: BrowserRow<Op> = { on: 'browser', act };
+  const rows: Rows = {
+    tab_list: alone,
+    tab_open: { ...alone, goesTo: ({ url }) => url },
+    tab_focus: { ...onTab, page: 'any_site' },
+    tab_close: { ...onTab, page: 'any_site' },
+    page_navigate: going,
+    page_back: onTab,
+    page_forward: onTab,
+    page_reload: onTab,
+    page_snapshot: onTab,
+    page_click: onTab,
+    page_fill: onTab,
+    page_text: onTab,
+    page_screenshot: onTab,
+    page_scroll: onTab,
+    page_wait_for: onTab,
+  };
+  const gates = new Gates(world, rows);
+  const controller = new AbortController();
+  const progress = vi.fn();
+  const serve = (frame: BridgeReq) => gates.serve(frame, controller.signal, progress);
+  return { gates, serve, act, ask, wanted, progress, controller };
+}
+
+const click = request('page_click', { ref: 'e1' });
+
+/** The code an answer was refused with, or `done`. */
+async function codeOf(answer: ReturnType<Gates['serve']>): Promise<string> {
+  const settled = await answer;
+  return settled.ok ? 'done' : settled.error.code;
+}
+
+describe('each gate stops the call before the act', () => {
+  test.each([
+    ['an unknown operation', {}, request('page_evil'), 'INVALID_ARGUMENT'],
+    ['a name that every object has', {}, request('constructor'), 'INVALID_ARGUMENT'],
+    ['a missing argument', {}, request('page_click'), 'INVALID_ARGUMENT'],
+    ['an unknown argument', {}, request('page_text', { force: true }), 'INVALID_ARGUMENT'],
+    ['a null argument', {}, request('page_text', { query: null }), 'INVALID_ARGUMENT'],
+    ['a tab that is not there', { tab: () => Promise.reject(new Refused('TAB_NOT_FOUND')) }, click, 'TAB_NOT_FOUND'],
+    ['a page of the browser', { tab: async () => ({ ...tab, url: 'chrome://settings/' }) }, click, 'UNSUPPORTED_PAGE'],
+    [
+      'a page of genkan',
+      { tab: async () => ({ ...tab, url: 'http://genkan.localhost:1/' }) },
+      click,
+      'UNSUPPORTED_PAGE',
+    ],
+    ['a site not approved', { entries: async () => [] }, click, 'SITE_NOT_ALLOWED'],
+    ['an approval of another port', { tab: async () => ({ ...tab, url: `${SITE}:8443/` }) }, click, 'SITE_NOT_ALLOWED'],
+    ['a permission that is not held', { holds: async () => false }, click, 'HOST_PERMISSION_MISSING'],
+    ['an unapproved destination', {}, request('page_navigate', { url: 'https://evil.example' }), 'SITE_NOT_ALLOWED'],
+    ['userinfo before another host', {}, request('tab_open', { url: `${SITE}@evil.example` }), 'SITE_NOT_ALLOWED'],
+    ['a destination in the browser', {}, request('tab_open', { url: 'chrome://settings' }), 'UNSUPPORTED_PAGE'],
+    ['a destination in a file', {}, request('page_navigate', { url: 'file:///etc/passwd' }), 'UNSUPPORTED_PAGE'],
+    [
+      'a destination in a store',
+      {},
+      request('tab_open', { url: 'https://chromewebstore.google.com/' }),
+      'UNSUPPORTED_PAGE',
+    ],
+    [
+      'a destination at genkan',
+      {},
+      request('tab_open', { url: 'http://0123456789abcdef.localhost:1/' }),
+      'UNSUPPORTED_PAGE',
+    ],
+  ] satisfies [string, Partial<World>, BridgeReq, string][])('%s', async (_, over, frame, code) => {
+    const { serve, act, ask } = setUp(over);
+    expect(await codeOf(serve(frame))).toBe(code);
+    expect(act).not.toHaveBeenCalled();
+    expect(ask).not.toHaveBeenCalled();
+  });
+
+  test('the popup learns which client wanted the site', async () => {
+    const { serve, wanted } = setUp({ entries: async () => [] });
+    await serve(click);
+    expect(wanted).toHaveBeenCalledWith(caller, SITE);
+  });
+
+  test('a client may leave a page it opened itself although its site is not approved', async () => {
+    const away = { ...tab, url: 'https://elsewhere.example/' };
+    const over = { tab: async () => away, opened: async () => true };
+    expect(await codeOf(setUp(over, {}, 'approved_or_opened').serve(request('page_back')))).toBe('done');
+    expect(
+      await codeOf(setUp({ ...over, opened: async () => false }, {}, 'approved_or_opened').serve(request('page_back'))),
+    ).toBe('SITE_NOT_ALLOWED');
+  });
+});
+
+describe('the person is asked', () => {
+  test.each([
+    ['allowed', 'done', 1],
+    ['denied', 'USER_DENIED', 0],
+    ['closed', 'USER_DENIED', 0],
+    ['timeout', 'CONFIRMATION_TIMEOUT', 0],
+    ['void', 'EXECUTION_FAILED', 0],
+  ] satisfies [Verdict, string, number][])('%s', async (verdict, code, acts) => {
+    const { serve, act, progress } = setUp({ ask: async () => verdict }, { intended: submit });
+    expect(await codeOf(serve(click))).toBe(code);
+    expect(act).toHaveBeenCalledTimes(acts);
+    expect(progress).toHaveBeenCalledWith('confirming');
+  });
+
+  test('a plain act asks nobody, an every-call act always', async () => {
+    const { serve, ask } = setUp({}, { intended: plain });
+    await serve(click);
+    expect(ask).not.toHaveBeenCalled();
+    await serve(request('tab_close', { tabId: 7 }));
+    await serve(request('tab_close', { tabId: 7 }));
+    expect(ask).toHaveBeenCalledTimes(2);
+  });
+
+  test('a waived act asks nobody', async () => {
+    const { serve, ask, act } = setUp({}, { intended: { kind: 'close_tab', origin: SITE }, waived: true });
+    expect(await codeOf(serve(request('tab_close', { tabId: 7 })))).toBe('done');
+    expect(ask).not.toHaveBeenCalled();
+    expect(act).toHaveBeenCalledTimes(1);
+  });
+
+  test('an act whose plan does not say what it is never happens where a yes may be needed', async () => {
+    vi.spyOn(console, 'error').mockReturnValue();
+    const { serve, act } = setUp({}, {});
+    expect(await codeOf(serve(click))).toBe('INTERNAL_ERROR');
+    expect(act).not.toHaveBeenCalled();
+  });
+
+  test('an approval is void once the page shows another site', async () => {
+    let now = tab;
+    const ask = async (): Promise<Verdict> => {
+      now = { ...tab, url: 'https://evil.example/' };
+      return 'allowed';
+    };
+    const { serve, act } = setUp({ tab: async () => now, ask }, { intended: submit });
+    expect(await codeOf(serve(click))).toBe('EXECUTION_FAILED');
+    expect(act).not.toHaveBeenCalled();
+  });
+
+  test('an approval does not outlive the site’s own approval', async () => {
+    let entries = [entry];
+    const ask = async (): Promise<Verdict> => {
+      entries = [];
+      return 'allowed';
+    };
+    const { serve, act } = setUp({ entries: async () => entries, ask }, { intended: submit });
+    expect(await codeOf(serve(click))).toBe('SITE_NOT_ALLOWED');
+    expect(act).not.toHaveBeenCalled();
+  });
+
+  test('one yes covers the same kind of act for a while, until the tab shows another site', async () => {
+    const { serve, ask, gates } = setUp({}, { intended: submit });
+    await serve(click);
+    await serve(click);
+    expect(ask).toHaveBeenCalledTimes(1);
+    gates.moved(tab.id, 'https://elsewhere.example/');
+    await serve(click);
+    expect(ask).toHaveBeenCalledTimes(2);
+  });
+
+  test.each([
+    'chrome://settings',
+    'http://genkan.localhost:1/',
+    'https://chromewebstore.google.com/x',
+    'chrome-extension://abc/x',
+  ])('a click that leads to %s is refused unasked', async (destination) => {
+    const { serve, ask, act } = setUp({}, { intended: { ...submit, kind: 'link', destination } });
+    expect(await codeOf(serve(click))).toBe('UNSUPPORTED_PAGE');
+    expect(ask).not.toHaveBeenCalled();
+    expect(act).not.toHaveBeenCalled();
+  });
+});
+
+describe('a call that ends', () => {
+  test('while the person is asked does nothing and answers with its reason', async () => {
+    const asked = Promise.withResolvers<Verdict>();
+    const { serve, act, controller } = setUp({ ask: () => asked.promise }, { intended: submit });
+    const answer = serve(click);
+    controller.abort(new Refused('CANCELLED'));
+    expect(await codeOf(answer)).toBe('CANCELLED');
+    asked.resolve('allowed');
+    await new Promise((resume) => setTimeout(resume));
+    expect(act).not.toHaveBeenCalled();
+  });
+
+  test('during the act is answered at once, whatever the act does', async () => {
+    const { serve, controller } = setUp({}, { intended: plain, act: () => new Promise(() => undefined) });
+    const answer = serve(click);
+    controller.abort(new Refused('RESPONSE_TIMEOUT'));
+    expect(await codeOf(answer)).toBe('RESPONSE_TIMEOUT');
+  });
+});
+
+describe('what leaves', () => {
+  const secret = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U';
+
+  test('passes the one egress, results and refusals alike', async () => {
+    const result = setUp(
+      {},
+      { intended: plain, act: async () => ({ blocks: [{ kind: 'page', origin: SITE, text: secret }] }) },
+    );
+    expect(JSON.stringify(await result.serve(click))).not.toContain(secret);
+    const refused = setUp(
+      {},
+      { intended: plain, act: () => Promise.reject(new Refused('EXECUTION_FAILED', `covered by ${secret}`)) },
+    );
+    expect(JSON.stringify(await refused.serve(click))).not.toContain(secret);
+  });
+
+  test('never carries the text of an error that is not ours', async () => {
+    const log = vi.spyOn(console, 'error').mockReturnValue();
+    const { serve } = setUp(
+      {},
+      { intended: plain, act: () => Promise.reject(new Error('Cannot access https://mail.example/secret')) },
+    );
+    const answer = await serve(click);
+    expect(JSON.stringify(answer)).not.toContain('mail.example');
+    expect(answer).toMatchObject({ ok: false, error: { code: 'INTERNAL_ERROR' } });
+    expect(log).toHaveBeenCalled();
+  });
+});
+
+test('every operation of the catalogue passes these gates', async () => {
+  const args: Record<string, Record<string, unknown>> = {
+    tab_focus: { tabId: 7 },
+    tab_open: { url: SITE },
+    tab_close: { tabId: 7 },
+    page_navigate: { url: SITE },
+    page_click: { ref: 'e1' },
+    page_fill: { ref: 'e1', value: '' },
+    page_scroll: { direction: 'up' },
+    page_wait_for: { nav: true },
+  };
+  for (const { name } of OPS) {
+    const { serve, act } = setUp({}, { intended: plain });
+    expect(await codeOf(serve(request(name, args[name] ?? {}))), name).toBe('done');
+    expect(act, name).toHaveBeenCalledTimes(1);
+  }
+});
