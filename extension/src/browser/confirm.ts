@@ -113,6 +113,8 @@ async function makeWindow(id: string): Promise<{ window: number; tab: number } |
     .create({ url, type: 'popup', focused: true, state: 'maximized' })
     .catch(() => null);
   const tab = window?.tabs?.[0]?.id;
+  // Some window managers ignore the state of a new window and honour it for one that stands.
+  if (window?.id !== undefined) await chrome.windows.update(window.id, { state: 'maximized' }).catch(() => undefined);
   return window?.id === undefined || tab === undefined ? null : { window: window.id, tab };
 }
 
