@@ -19,7 +19,9 @@ import { listed, short } from './words';
 type Args = ArgsOf<'fill'>;
 
 /** Puts the value in; gives how to look whether it stayed. */
-type Filler = (el: Element, args: Args, place: Place) => () => boolean;
+type Filler = (el: Element, args: Args, place: Place) => (() => boolean) | Promise<() => boolean>;
+
+const NOT_HELD = 'The field does not hold what was given: the site or the field changed or refused it.';
 
 export async function fill(args: Args): Promise<Effects> {
   const { el, place } = redeem(args.token, 'fill', args);
@@ -27,13 +29,20 @@ export async function fill(args: Args): Promise<Effects> {
   if (filler === undefined) throw failed(`${describe(el)} is not a field that can be filled.`);
   const watch = new Watch(el);
   focusAround(el);
-  const holds = filler(el, args, place);
-  await pause(0);
+  const holds = await filler(el, args, place);
+  if (!args.submit) {
+    const effects = await watch.settle();
+    return readBack(effects, holds());
+  }
+  // Enter may empty the field, so it is read before.
   const stayed = holds();
-  if (!stayed) watch.warn('The field does not hold what was given: the site or the field changed or refused it.');
-  if (args.submit && !pressEnter(el))
-    watch.warn('Enter submits nothing here: the field belongs to no form that takes it.');
-  return { ...(await watch.settle()), value: stayed ? 'as given' : 'different' };
+  if (!pressEnter(el)) watch.warn('Enter submits nothing here: the field belongs to no form that takes it.');
+  return readBack(await watch.settle(), stayed);
+}
+
+function readBack(effects: Effects, stayed: boolean): Effects {
+  if (stayed) return { ...effects, value: 'as given' };
+  return { ...effects, warnings: [...effects.warnings, NOT_HELD], value: 'different' };
 }
 
 function fillerOf(el: Element): Filler | undefined {
@@ -114,17 +123,31 @@ function tick(el: Element, args: Args, place: Place): () => boolean {
 const isTicked = (el: Element): boolean =>
   el instanceof HTMLInputElement ? el.checked && !el.indeterminate : attr(el, 'aria-checked') === 'true';
 
-/** Editors: through the browser's own editing command, which rich-text editors follow, unlike a change of their tree. */
-function write(el: Element, args: Args): () => boolean {
+/**
+ * Editors: first the event that typing begins with, which editors with a model of their own take over; where nobody does,
+ * the browser's editing command. A change of the tree itself is what such editors ignore or undo.
+ */
+async function write(el: Element, args: Args): Promise<() => boolean> {
   const host = editingHost(el);
   if (!(host instanceof HTMLElement)) return () => false;
   host.focus({ preventScroll: true });
   const before = rawValue(host);
   select(host, args.mode !== 'append');
-  command(args.value === '' ? 'delete' : 'insertText', args.value);
+  // Editors learn of the selection by an event of its own.
+  await pause(EDITOR_MS);
   const goal = bare(args.mode === 'append' ? before + args.value : args.value);
-  return () => bare(rawValue(host)) === goal;
+  const holds = () => bare(rawValue(host)) === goal;
+  const inputType = args.value === '' ? 'deleteContentBackward' : 'insertText';
+  const init = { inputType, data: args.value || null, bubbles: true, cancelable: true, composed: true };
+  if (dispatch(host, new InputEvent('beforeinput', init)))
+    command(args.value === '' ? 'delete' : 'insertText', args.value);
+  for (let waited = 0; waited < EDITOR_MS_MAX && !holds(); waited += EDITOR_MS) await pause(EDITOR_MS);
+  return holds;
 }
+
+/** Milliseconds that an editor is given to follow, at a time and in all. */
+const EDITOR_MS = 5;
+const EDITOR_MS_MAX = 50;
 
 /** Editors break lines and join spaces their own way; what counts is the characters. */
 const bare = (text: string): string => text.replace(/[\s\u200b\ufeff]+/gu, '');

@@ -60,7 +60,7 @@ let shared: Promise<Page> | undefined;
 
 async function blank(): Promise<Page> {
   const page = await (await started()).newPage({ viewport: { width: 1280, height: 720 } });
-  await page.route(`${HOME}next*`, (route) => route.fulfill({ contentType: 'text/html', body: '<title>next</title>' }));
+  await page.route(`${HOME}**`, (route) => route.fulfill({ contentType: 'text/html', body: '<title>next</title>' }));
   return page;
 }
 
@@ -70,7 +70,8 @@ export async function open(html: string): Promise<Bed> {
   const page = await shared;
   await page.unroute(HOME);
   await page.route(HOME, (route) => route.fulfill({ contentType: 'text/html', body: `<!doctype html>${html}` }));
-  await page.goto(HOME);
+  // A test may leave a navigation under way, which would interrupt this one.
+  await page.goto(HOME).catch(() => page.goto(HOME));
   return await bedOn(page);
 }
 

@@ -4,7 +4,7 @@
 // beyond one line.
 
 import { LINE_CHARS_MAX, NODE_CHARS_MAX, SCAN_CHARS_MAX } from './bounds';
-import { attr, baseAddress, contains, isElement, parent, queryAll, style, tag } from './dom';
+import { around, attr, baseAddress, contains, queryAll, style, tag } from './dom';
 import { filledOrEmpty, rawValue, secrecy, takesText } from './fields';
 import { HiddenCount } from './hidden';
 import { Lines } from './lines';
@@ -93,8 +93,8 @@ export class Prose implements Visitor {
 
   text(node: Text): boolean {
     if (!this.active) return true;
-    const host = parent(node);
-    if (!isElement(host)) return true;
+    const host = around(node);
+    if (host === null) return true;
     const why = this.unseen(host);
     const size = Math.min(node.length, NODE_CHARS_MAX);
     this.scanned += size;

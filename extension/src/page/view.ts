@@ -2,7 +2,7 @@
 // and whether to go into it. Context without content is not shown; text is shown only when asked for or searched.
 
 import { LINE_CHARS_MAX } from './bounds';
-import { attr, contains, firstChild, isElement, parent, queryIn, shadowOf, style, tag } from './dom';
+import { around, attr, contains, firstChild, isElement, parent, queryIn, shadowOf, style, tag } from './dom';
 import type { HiddenCount } from './hidden';
 import type { Line, Lines } from './lines';
 import { headText, nameOf } from './names';
@@ -75,8 +75,8 @@ export class View implements Visitor {
 
   text(node: Text): boolean {
     if (!this.wantsText() || this.told.length > 0 || !this.active) return true;
-    const host = parent(node);
-    if (!isElement(host)) return true;
+    const host = around(node);
+    if (host === null) return true;
     const why = textUnseen(host) ?? (style(host).visibility === 'visible' ? undefined : 'not displayed');
     if (why !== undefined) {
       this.hidden.text(node.data.trim().length, why);
