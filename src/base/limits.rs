@@ -21,6 +21,14 @@ pub const NM_IN_BYTES_MAX: usize = 67_108_864;
 pub const BRIDGE_LINE_BYTES_MAX: usize = NM_IN_BYTES_MAX + 65_536;
 /// Bytes of one MCP line without its LF.
 pub const MCP_LINE_BYTES_MAX: usize = 16 * 1_048_576;
+/// Requests of one MCP client that have no answer yet.
+pub const MCP_OPEN_REQUESTS_MAX: usize = 128;
+/// Bytes of a progress token that is text: it comes back in every report.
+pub const PROGRESS_TOKEN_BYTES_MAX: usize = 256;
+/// Characters of a protocol version that its refusal echoes.
+pub const PROTOCOL_VERSION_CHARS_MAX: usize = 32;
+/// Characters of the name that a client gives itself, and of an unknown tool's name that its refusal echoes.
+pub const CLIENT_NAME_CHARS_MAX: usize = 64;
 /// Bytes of one handshake line: nothing before `attached` needs more.
 pub const HANDSHAKE_LINE_BYTES_MAX: usize = 16_384;
 /// Levels of nested arrays and objects in any JSON we read.
@@ -50,6 +58,10 @@ pub const CONNECT_WAIT_MS: u32 = 12_000;
 pub const CONNECT_WAIT_ASLEEP_MS: u32 = 35_000;
 /// Milliseconds between two progress notifications of one call.
 pub const PROGRESS_EVERY_MS: u32 = 5_000;
+/// States of one call that may wait to be reported.
+pub const PROGRESS_STATES_MAX: usize = 8;
+/// Milliseconds for the last lines to reach an MCP client whose input has ended.
+pub const LAST_LINES_MS: u32 = 1_000;
 /// Milliseconds for a peer of the bridge socket to finish its handshake.
 pub const HANDSHAKE_MS: u32 = 5_000;
 /// Milliseconds for the extension to answer the host's hello.

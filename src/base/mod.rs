@@ -3,4 +3,5 @@
 pub mod identity;
 pub mod limits;
 pub mod refusal;
+pub mod shown;
 pub mod sync;

@@ -1,1 +1,3 @@
 //! What a process of this program can be.
+
+pub mod mcp;

@@ -1,0 +1,118 @@
+//! Conversations with the server in one process: what the built binary cannot show, an ended legacy era and time
+//! that passes at will. The real binary over real pipes is in `adversarial/mcp_client.rs`.
+
+use super::*;
+use crate::os::stdio::Splitter as _;
+use crate::os::stdio::{StreamFault, stream_outbox};
+use rmcp::model::ProtocolVersion;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader, DuplexStream, Lines};
+use tokio::sync::mpsc;
+
+/// One client of one server, both in this process.
+struct Talk {
+    input: mpsc::Sender<Result<Vec<u8>, StreamFault>>,
+    output: Lines<BufReader<DuplexStream>>,
+    served: tokio::task::JoinHandle<()>,
+}
+
+impl Talk {
+    fn open(legacy: bool) -> Self {
+        let (near, far) = tokio::io::duplex(1 << 20);
+        let (out, _writer) = stream_outbox(near);
+        let (input, lines) = mpsc::channel(1);
+        let served = tokio::spawn(converse(lines, out, legacy));
+        Self { input, output: BufReader::new(far).lines(), served }
+    }
+
+    async fn say(&self, message: Value) {
+        self.input.send(Ok(message.to_string().into_bytes())).await.unwrap();
+    }
+
+    async fn hear(&mut self) -> Value {
+        serde_json::from_str(&self.output.next_line().await.unwrap().expect("the server has left")).unwrap()
+    }
+
+    async fn ask(&mut self, message: Value) -> Value {
+        self.say(message).await;
+        self.hear().await
+    }
+
+    /// Hangs up and returns what was still said.
+    async fn end(self) -> Vec<String> {
+        let Self { input, mut output, served } = self;
+        drop(input);
+        served.await.unwrap();
+        let mut rest = Vec::new();
+        while let Some(line) = output.next_line().await.unwrap() {
+            rest.push(line);
+        }
+        rest
+    }
+}
+
+fn modern(id: i64, method: &str, mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+fn initialize(version: &str) -> Value {
+    let client = json!({"name": "test", "version": "1"});
+    let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
+    json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+}
+
+#[test]
+fn the_newest_revision_is_2026_07_28() {
+    assert_eq!(eras::supported(true).last(), Some(&ProtocolVersion::V_2026_07_28));
+    assert_eq!(eras::supported(false), [ProtocolVersion::V_2026_07_28]);
+}
+
+#[tokio::test]
+async fn with_the_legacy_era_ended_initialize_names_the_revisions_and_the_connection_stays() {
+    let mut talk = Talk::open(false);
+    let refused = talk.ask(initialize("2025-11-25")).await;
+    assert_eq!(refused["error"]["code"], -32022);
+    assert_eq!(refused["error"]["data"], json!({"supported": ["2026-07-28"], "requested": "2025-11-25"}));
+    let ping = talk.ask(json!({"jsonrpc": "2.0", "id": 2, "method": "ping"})).await;
+    assert_eq!(ping["error"]["code"], -32601);
+    let bare = talk.ask(json!({"jsonrpc": "2.0", "id": 3, "method": "tools/list"})).await;
+    assert_eq!(bare["error"]["code"], -32602);
+    let found = talk.ask(modern(4, "server/discover", json!({}))).await;
+    assert_eq!(found["result"]["supportedVersions"], json!(["2026-07-28"]));
+    let listed = talk.ask(modern(5, "tools/list", json!({}))).await;
+    assert_eq!(listed["result"]["ttlMs"], 3_600_000);
+    assert!(talk.end().await.is_empty());
+}
+
+#[tokio::test]
+async fn an_older_revision_named_by_a_request_is_refused_once_its_era_has_ended() {
+    let mut talk = Talk::open(false);
+    let mut request = modern(1, "tools/list", json!({}));
+    request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2025-11-25");
+    assert_eq!(talk.ask(request).await["error"]["code"], -32022);
+}
+
+#[tokio::test]
+async fn a_second_initialize_cannot_turn_a_legacy_session_modern() {
+    let mut talk = Talk::open(true);
+    for _ in 0..2 {
+        let answer = talk.ask(initialize("2026-07-28")).await;
+        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
+    }
+    let listed = talk.ask(json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})).await;
+    assert!(listed["result"].get("ttlMs").is_none() && listed["result"].get("resultType").is_none());
+}
+
+#[tokio::test]
+async fn a_line_too_long_to_keep_is_refused_and_the_service_goes_on() {
+    let mut lines = ClientLines::default();
+    lines.push(&vec![b' '; crate::base::limits::MCP_LINE_BYTES_MAX + 1]).unwrap();
+    let mut talk = Talk::open(true);
+    talk.input.send(Ok(lines.next().unwrap())).await.unwrap();
+    assert_eq!(talk.hear().await["error"]["code"], -32600);
+    assert!(talk.ask(modern(1, "tools/list", json!({}))).await["result"]["tools"].is_array());
+}
