@@ -8,6 +8,8 @@
 mod frames;
 #[path = "contract/ops.rs"]
 mod ops;
+#[path = "contract/probes.rs"]
+mod probes;
 #[path = "contract/shape.rs"]
 mod shape;
 #[path = "contract/tables.rs"]
@@ -51,6 +53,7 @@ fn contract() -> Result<Vec<(&'static str, String)>, String> {
     let index = files.iter().map(|(name, _)| format!("export * from './{name}';\n")).collect();
     files.push(("index", index));
     files.push(("primitives", zod::PRIMITIVES.into()));
+    files.push(("probes", probes::probes()));
     files.push(("exceptions", frames::exceptions()));
     Ok(files)
 }

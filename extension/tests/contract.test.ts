@@ -21,6 +21,7 @@ import {
   SAFE_INTEGER_MAX,
   SELECTOR_BYTES_MAX,
 } from '../src/contract/index';
+import { PROBES } from '../src/contract/probes';
 
 type Check = { safeParse(value: unknown): { success: boolean } };
 
@@ -136,6 +137,15 @@ test.each(EXCEPTIONS.map((e) => [e.at, e] as const))('the exception %s holds', (
 });
 
 describe('arguments', () => {
+  test('both languages take and refuse the same', () => {
+    const checks: Record<string, Check> = ARGS;
+    expect(PROBES.length).toBeGreaterThan(500);
+    for (const [op, args, taken] of PROBES) {
+      const check = checks[op];
+      expect(check && ok(check, JSON.parse(args)), `${op} ${args.slice(0, 200)}`).toBe(taken);
+    }
+  });
+
   test('T177 every operation refuses unknown arguments, __proto__, another case and null', () => {
     for (const op of OPS) {
       const check: Check = ARGS[op.name];
