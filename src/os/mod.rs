@@ -5,6 +5,7 @@
 
 pub mod browsers;
 pub mod fail_point;
+pub mod files;
 pub mod lock;
 pub mod log;
 pub mod peer;

@@ -113,16 +113,16 @@ impl RuntimeDir {
         self.path.join(name)
     }
 
-    /// A path through our own descriptor: as short as a socket address must be, and bound to the checked directory.
+    /// A file's path through our own descriptor: as short as a socket address must be, and bound to the checked directory.
     #[cfg(target_os = "linux")]
-    pub(super) fn socket_path_of(&self, name: &str) -> PathBuf {
+    pub fn address_of(&self, name: &str) -> PathBuf {
         use std::os::fd::AsRawFd;
         PathBuf::from(format!("/proc/self/fd/{}/{name}", self.fd.as_raw_fd()))
     }
 
     /// Without `/proc` the address is the plain path, so a directory swapped by the same user is followed.
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn socket_path_of(&self, name: &str) -> PathBuf {
+    pub fn address_of(&self, name: &str) -> PathBuf {
         self.path_of(name)
     }
 

@@ -127,7 +127,7 @@ impl AsyncWrite for BridgeStream {
 }
 
 fn name(dir: &RuntimeDir) -> io::Result<Name<'static>> {
-    dir.socket_path_of(SOCKET_NAME).to_fs_name::<GenericFilePath>().map(Name::into_owned)
+    dir.address_of(SOCKET_NAME).to_fs_name::<GenericFilePath>().map(Name::into_owned)
 }
 
 /// Only a socket is removed: anything else was not left behind by us.

@@ -1,3 +1,6 @@
 //! What a process of this program can be.
 
+pub mod argv;
+pub mod doctor;
 pub mod mcp;
+pub mod native_host;

@@ -1,0 +1,253 @@
+//! The browser's host: a thin bridge between the extension's native-messaging link and the broker's socket.
+//!
+//! Decides nothing about calls. It speaks first, attaches once the extension has introduced itself, keeps the port open
+//! while no broker runs, answers its own control frames either way, and ends when the browser closes the port, when its
+//! output breaks, when a newer host has taken its place, or when the extension breaks the protocol. It does not know
+//! tools, sites or permissions.
+
+mod link;
+mod relay;
+
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+use crate::base::limits::{EXTENSION_HELLO_MS, NM_IN_BYTES_MAX, NM_OUT_BYTES_MAX};
+use crate::os::runtime_dir::Environment;
+use crate::os::stdio::{self, Outbox, StreamFault};
+use crate::os::{fail_point, log, peer};
+use crate::wire::bridge::BRIDGE_PROTOCOL_VERSION;
+use crate::wire::control::{FromExtension, Link, ToExtension};
+use crate::wire::framing::{NmFrames, nm_frame};
+use crate::wire::json;
+use link::{BrokerLink, Claim, LinkEvent};
+use relay::{BrokerLine, BrowserFrame, Relay};
+
+type FromBrowser = mpsc::Receiver<Result<Vec<u8>, StreamFault>>;
+
+/// Why the host ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The browser closed the port.
+    PortClosed,
+    /// A newer host of the same browser took our place.
+    Superseded,
+    /// The browser no longer reads what we write.
+    OutputBroken,
+    /// The extension did not introduce itself in time.
+    Silence,
+    /// The extension broke the protocol; the sentence says how.
+    Broken(String),
+    /// The standard streams could not be used; the system's words.
+    NoStreams(String),
+}
+
+impl Ending {
+    /// The process's exit code.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::PortClosed | Self::Superseded | Self::OutputBroken => 0,
+            Self::Silence | Self::Broken(_) | Self::NoStreams(_) => 1,
+        }
+    }
+}
+
+impl core::fmt::Display for Ending {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::PortClosed => f.write_str("the browser closed the port"),
+            Self::Superseded => f.write_str("a newer host of this browser took our place"),
+            Self::OutputBroken => f.write_str("the browser no longer reads from us"),
+            Self::Silence => f.write_str("the extension did not introduce itself in time"),
+            Self::Broken(why) => write!(f, "the extension broke the protocol: {why}"),
+            Self::NoStreams(error) => write!(f, "the standard streams cannot be used: {error}"),
+        }
+    }
+}
+
+/// Serves one browser until its port closes.
+pub async fn serve(environment: Environment, label: Option<String>) -> Ending {
+    let label = label.unwrap_or_else(|| peer::label_of(peer::parent().image.as_deref()).into());
+    let stdout = match stdio::stdout_outbox() {
+        Ok((stdout, _end)) => stdout,
+        Err(error) => return Ending::NoStreams(error.to_string()),
+    };
+    let stdin = stdio::stdin_messages(NmFrames::new(NM_IN_BYTES_MAX));
+    let host = Host { stdout, label, link: Link::Waiting {}, broker: None, relay: Relay::default() };
+    let ending = host.run(environment, stdin).await;
+    match ending.exit_code() {
+        0 => log::info(format_args!("{ending}")),
+        _ => log::error(format_args!("{ending}")),
+    }
+    ending
+}
+
+struct Host {
+    stdout: Outbox,
+    label: String,
+    link: Link,
+    broker: Option<BrokerLink>,
+    relay: Relay,
+}
+
+impl Host {
+    async fn run(mut self, environment: Environment, mut stdin: FromBrowser) -> Ending {
+        fail_point::reach("loop");
+        let claim = match self.greet(&mut stdin).await {
+            Ok(claim) => claim,
+            Err(ending) => return ending,
+        };
+        let (sender, events) = mpsc::channel(1);
+        tokio::spawn(link::keep(environment, claim, sender));
+        self.pump(stdin, events).await
+    }
+
+    /// Speaks first, and waits for the extension to say who it is.
+    async fn greet(&mut self, stdin: &mut FromBrowser) -> Result<Claim, Ending> {
+        let version = env!("CARGO_PKG_VERSION").into();
+        self.say(&ToExtension::HostHello { bridge: BRIDGE_PROTOCOL_VERSION, host: version }).await?;
+        let introduced = async {
+            loop {
+                match self.relay.judge_frame(&received(stdin.recv().await)?) {
+                    BrowserFrame::Own(FromExtension::ExtensionHello {
+                        bridge,
+                        extension,
+                        instance,
+                        capabilities,
+                    }) => {
+                        let label = self.label.clone();
+                        return Ok(Claim { label, instance, bridge, extension, capabilities });
+                    }
+                    BrowserFrame::OtherVersion { bridge } => {
+                        return Claim::of_another_version(self.label.clone(), bridge)
+                            .map_err(|refusal| Ending::Broken(refusal.to_string()));
+                    }
+                    BrowserFrame::Own(FromExtension::HostStatus {}) => self.report().await?,
+                    BrowserFrame::Pass(_) | BrowserFrame::Late { .. } => {
+                        return Err(Ending::Broken("it answered before it introduced itself".into()));
+                    }
+                    BrowserFrame::Broken(why) => return Err(Ending::Broken(why)),
+                }
+            }
+        };
+        let patience = Duration::from_millis(EXTENSION_HELLO_MS.into());
+        tokio::time::timeout(patience, introduced).await.unwrap_or(Err(Ending::Silence))
+    }
+
+    async fn pump(&mut self, mut stdin: FromBrowser, mut events: mpsc::Receiver<LinkEvent>) -> Ending {
+        let mut step = self.report().await;
+        loop {
+            if let Err(ending) = step {
+                return ending;
+            }
+            step = tokio::select! {
+                frame = stdin.recv() => match received(frame) {
+                    Ok(frame) => self.on_frame(&frame).await,
+                    Err(ending) => Err(ending),
+                },
+                Some(event) = events.recv() => self.on_event(event).await,
+                () = self.stdout.closed() => Err(Ending::OutputBroken),
+            };
+        }
+    }
+
+    async fn on_frame(&mut self, frame: &[u8]) -> Result<(), Ending> {
+        match self.relay.judge_frame(frame) {
+            BrowserFrame::Own(FromExtension::HostStatus {}) => self.report().await,
+            BrowserFrame::Own(FromExtension::ExtensionHello { .. }) | BrowserFrame::OtherVersion { .. } => {
+                Err(Ending::Broken("it introduced itself twice".into()))
+            }
+            BrowserFrame::Pass(line) => {
+                self.answer(line);
+                Ok(())
+            }
+            BrowserFrame::Late { id } => {
+                log::debug(format_args!("dropped an answer to call {id}, which nobody waits for"));
+                Ok(())
+            }
+            BrowserFrame::Broken(why) => Err(Ending::Broken(why)),
+        }
+    }
+
+    async fn on_event(&mut self, event: LinkEvent) -> Result<(), Ending> {
+        match event {
+            LinkEvent::Attached { broker, door } => {
+                self.broker = Some(broker);
+                self.stand(Link::Attached { door }).await
+            }
+            LinkEvent::Line(line) => self.on_line(&line).await,
+            LinkEvent::Lost => {
+                self.broker = None;
+                for cancel in self.relay.forget() {
+                    self.say(&cancel).await?;
+                }
+                self.stand(Link::Waiting {}).await
+            }
+            LinkEvent::Standing(link) => self.stand(link).await,
+            LinkEvent::Superseded => Err(Ending::Superseded),
+        }
+    }
+
+    async fn on_line(&mut self, line: &[u8]) -> Result<(), Ending> {
+        match self.relay.judge_line(line) {
+            BrokerLine::Pass(texts) => {
+                for text in texts {
+                    self.write(text.as_bytes()).await?;
+                }
+            }
+            BrokerLine::Answer(line) => self.answer(line),
+            BrokerLine::Nothing => {}
+            BrokerLine::Injected { tag } => {
+                log::warn(format_args!("dropped a control frame ({tag}) that came over the socket"));
+            }
+            BrokerLine::Broken(why) => {
+                log::error(format_args!("the broker broke the protocol, so its link is cut: {why}"));
+                self.broker = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// One reply to the broker. A broker that lets replies pile up is cut off rather than waited for.
+    fn answer(&mut self, line: Vec<u8>) {
+        if self.broker.as_ref().is_some_and(|broker| !broker.send(line)) {
+            log::error(format_args!("the broker does not read, so its link is cut"));
+            self.broker = None;
+        }
+    }
+
+    async fn stand(&mut self, link: Link) -> Result<(), Ending> {
+        if self.link == link {
+            return Ok(());
+        }
+        self.link = link;
+        self.report().await
+    }
+
+    async fn report(&self) -> Result<(), Ending> {
+        self.say(&ToExtension::HostStatusResult { label: self.label.clone(), link: self.link.clone() }).await
+    }
+
+    async fn say(&self, frame: &impl Serialize) -> Result<(), Ending> {
+        self.write(json::written(frame).as_bytes()).await
+    }
+
+    async fn write(&self, text: &[u8]) -> Result<(), Ending> {
+        match nm_frame(text, NM_OUT_BYTES_MAX) {
+            Ok(frame) => self.stdout.send(frame).await.map_err(|_| Ending::OutputBroken),
+            Err(fault) => {
+                log::error(format_args!("kept back a frame that the browser would not take: {fault}"));
+                Ok(())
+            }
+        }
+    }
+}
+
+fn received(frame: Option<Result<Vec<u8>, StreamFault>>) -> Result<Vec<u8>, Ending> {
+    match frame {
+        Some(Ok(frame)) => Ok(frame),
+        Some(Err(fault)) => Err(Ending::Broken(fault.to_string())),
+        None => Err(Ending::PortClosed),
+    }
+}
