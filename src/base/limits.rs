@@ -96,6 +96,10 @@ pub const OUTBOX_FRAMES_MAX: usize = 128;
 pub const LABEL_BYTES_MAX: usize = 32;
 /// Hex digits of a per-profile instance id.
 pub const INSTANCE_HEX: usize = 32;
+/// Hex digits from which on the beginning of an instance id names a browser.
+pub const INSTANCE_PREFIX_HEX_MIN: usize = 4;
+/// Milliseconds for which a browser refused for its version makes calls to it fail at once. Its host retries sooner.
+pub const MISMATCH_RECENT_MS: u32 = 60_000;
 /// Bytes of the per-run secret and of a nonce.
 pub const SECRET_BYTES: usize = 32;
 /// Bytes of `run.lock`.

@@ -1,3 +1,6 @@
 //! The browser door's core: the catalogue of tools, the sessions with browsers, the order of gates for one call.
 
 pub mod catalogue;
+pub mod dispatch;
+pub mod session;
+pub mod target;
