@@ -1,51 +1,12 @@
 /* The browser's own permission prompt, which only a headed browser shows: allowed and denied by keys, as a person would.
    Everything else in e2e uses profiles in which that grant was made before. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import { Browser } from './browser.ts';
 import { Client } from './client.ts';
+import { Desktop } from './desktop.ts';
 import { Home, until } from './home.ts';
 import { Site } from './site.ts';
-
-/** An X server of our own on a free display, with a window manager so that dialogs get the keyboard. */
-class Desktop {
-  readonly display: string;
-  readonly #children: ChildProcess[];
-
-  private constructor(display: string, children: ChildProcess[]) {
-    this.display = display;
-    this.#children = children;
-  }
-
-  static async start(): Promise<Desktop> {
-    const server = spawn('Xvfb', ['-displayfd', '1', '-screen', '0', '1280x900x24', '-nolisten', 'tcp'], {
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    const display = await new Promise<string>((resolve, reject) => {
-      server.stdout?.once('data', (chunk: Buffer) => resolve(`:${chunk.toString().trim()}`));
-      server.once('exit', () => reject(new Error('Xvfb did not start')));
-    });
-    const manager = spawn('openbox', [], { env: { ...process.env, DISPLAY: display }, stdio: 'ignore' });
-    return new Desktop(display, [manager, server]);
-  }
-
-  keys(...keys: string[]): void {
-    execFileSync('xdotool', ['key', '--delay', '60', ...keys], { env: { ...process.env, DISPLAY: this.display } });
-  }
-
-  windows(): string[] {
-    const ids = execFileSync('xdotool', ['search', '--onlyvisible', '--name', ''], {
-      env: { ...process.env, DISPLAY: this.display },
-      encoding: 'utf8',
-    });
-    return ids.trim().split('\n');
-  }
-
-  stop(): void {
-    for (const child of this.#children) child.kill('SIGTERM');
-  }
-}
 
 describe('the native permission prompt', { concurrency: false }, () => {
   let desktop: Desktop;

@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 wanted=()
-for pair in chromium:chromium Xvfb:xvfb openbox:openbox xdotool:xdotool strace:strace; do
+for pair in chromium:chromium Xvfb:xvfb openbox:openbox xdotool:xdotool xprop:x11-utils strace:strace; do
   command -v "${pair%%:*}" >/dev/null || wanted+=("${pair##*:}")
 done
 [ -d /usr/share/doc/python3.11/html/library ] || [ -d /usr/share/doc/python3/html/library ] || wanted+=(python3-doc)

@@ -7,7 +7,7 @@ import type { ClientView, State } from '../ui/messages';
 import { allHoldings } from './clients';
 import { confirming } from './confirm';
 import { settings } from './settings';
-import { entries } from './sites';
+import { entries, holds } from './sites';
 import { find } from './tabs';
 import { wantedBy } from './wanted';
 
@@ -29,7 +29,8 @@ export async function stateFor(
     clients: await clientViews(running),
     site: tab === undefined ? null : await siteOf(tab, approved),
     entries: [...approved],
-    screenshots,
+    // The wish alone is no switch that is on: the browser may have refused, or taken its permission back.
+    screenshots: screenshots && (await holds('<all_urls>')),
     confirming: confirming(),
     language,
     theme,
