@@ -77,3 +77,18 @@ test('an_empty_page_and_a_canvas_are_explained', async () => {
   const bed = await open('<canvas></canvas>');
   expect((await bed.get('text', {})).notes.join(' ')).toMatch(/no visible text.*canvas/);
 });
+
+test('one_enormous_text_node_is_read_to_its_end', async () => {
+  const bed = await open('<p></p>');
+  await bed.page.evaluate(`document.querySelector('p').append('some words '.repeat(120000) + 'needle at the end'); 0`);
+  const { lines } = await bed.get('text', { query: 'needle' });
+  expect(lines.length).toBe(1);
+  expect(lines[0]).toMatch(/some words needle at the end$/);
+});
+
+test('a_link_around_blocks_keeps_its_address', async () => {
+  const bed = await open('<a href="/x"><div>Card</div><div>Price</div></a>');
+  const lines = (await bed.get('text', { format: 'markdown' })).lines;
+  expect(lines).toEqual(['Card', 'Price', '→ http://page.test/x']);
+  expect((await bed.get('text', { format: 'links' })).lines).toEqual(['Card Price → http://page.test/x']);
+});

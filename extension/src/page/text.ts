@@ -3,7 +3,7 @@
 // Fields show what they show to a person; secret fields only whether they are filled. It does not mask and not search
 // beyond one line.
 
-import { LINE_CHARS_MAX, NODE_CHARS_MAX, SCAN_CHARS_MAX } from './bounds';
+import { LINE_CHARS_MAX, NODE_CHARS_MAX, SCAN_CHARS_MAX, WORD_CHARS_MAX } from './bounds';
 import { around, attr, baseAddress, contains, queryAll, style, tag } from './dom';
 import { filledOrEmpty, rawValue, secrecy, takesText } from './fields';
 import { HiddenCount } from './hidden';
@@ -54,7 +54,8 @@ const CANVAS = 'The page draws on a canvas, which cannot be read as text; use pa
 export class Prose implements Visitor {
   private line = '';
   private pre = 0;
-  private linkStart: number[] = [];
+  private ended = 0;
+  private readonly links: { ended: number; at: number }[] = [];
   private active: boolean;
   private lastHost: Element | undefined;
   private lastWhy: Unseen | undefined;
@@ -96,22 +97,32 @@ export class Prose implements Visitor {
     const host = around(node);
     if (host === null) return true;
     const why = this.unseen(host);
-    const size = Math.min(node.length, NODE_CHARS_MAX);
-    this.scanned += size;
-    if (why !== undefined) this.hidden.text(node.substringData(0, LINE_CHARS_MAX).trim().length, why);
-    else this.append(node.substringData(0, size));
+    if (why !== undefined) {
+      this.hidden.text(node.substringData(0, LINE_CHARS_MAX).trim().length, why);
+      return true;
+    }
+    for (let from = 0; from < node.length && !this.full && this.scanned <= SCAN_CHARS_MAX; from += NODE_CHARS_MAX) {
+      const piece = node.substringData(from, NODE_CHARS_MAX);
+      this.scanned += piece.length;
+      this.append(piece);
+    }
     return !this.full && this.scanned <= SCAN_CHARS_MAX;
   }
 
   /** Ends the line that is being gathered. */
   endLine(): void {
-    let rest = this.pre > 0 ? this.line.trimEnd() : oneLine(this.line);
+    this.line = this.pre > 0 ? this.line.trimEnd() : oneLine(this.line);
+    while (this.line !== '' && !this.full) this.putHead();
     this.line = '';
-    while (rest !== '' && !this.full) {
-      const end = headLength(rest, LINE_CHARS_MAX);
-      this.put(rest.slice(0, end).trimEnd());
-      rest = rest.slice(end);
-    }
+    this.ended += 1;
+  }
+
+  /** Takes a line of bounded length off what was gathered; the rest stays. */
+  private putHead(): void {
+    const end = headLength(this.line, LINE_CHARS_MAX);
+    this.put(this.line.slice(0, end).trimEnd());
+    this.line = this.line.slice(end);
+    this.ended += 1;
   }
 
   private put(text: string): void {
@@ -141,8 +152,9 @@ export class Prose implements Visitor {
 
   private append(data: string): void {
     if (this.pre === 0) {
-      this.line += data;
-      if (this.line.length > LINE_CHARS_MAX * 8) this.endLine();
+      this.line += data.replace(/\s+/gu, ' ');
+      // What is kept back is longer than any word that must not be halved.
+      while (this.line.length > LINE_CHARS_MAX + WORD_CHARS_MAX && !this.full) this.putHead();
       return;
     }
     const parts = data.split('\n');
@@ -171,11 +183,11 @@ export class Prose implements Visitor {
     else if (isBlock(display)) this.endLine();
     if (whiteSpaceCollapse === 'preserve' && isBlock(display)) this.openPre();
     if (this.format === 'markdown') this.line += opening(el);
-    if (isLink(el)) this.linkStart.push(this.line.length);
+    if (isLink(el)) this.links.push({ ended: this.ended, at: this.line.length });
   }
 
   private close(el: Element): void {
-    if (isLink(el)) this.closeLink(el, this.linkStart.pop() ?? 0);
+    if (isLink(el)) this.closeLink(el, this.links.pop());
     const { display, whiteSpaceCollapse } = style(el);
     if (isBlock(display) && !isCell(display)) this.endLine();
     if (whiteSpaceCollapse === 'preserve' && isBlock(display)) this.closePre();
@@ -192,15 +204,17 @@ export class Prose implements Visitor {
     if (this.pre === 0 && this.format === 'markdown') this.put('```');
   }
 
-  private closeLink(el: Element, start: number): void {
+  private closeLink(el: Element, start: { ended: number; at: number } | undefined): void {
     const address = linkAddress(el);
     if (address === undefined || this.format === 'text') return;
-    const said = oneLine(this.line.slice(start));
-    if (this.format === 'markdown') {
-      if (said !== '') this.line = `${this.line.slice(0, start)}[${said}](${address})`;
-      return;
-    }
-    const text = `${short(said === '' ? nameOf(el, 'link') : said, 200)} → ${address}`;
+    const at = start?.ended === this.ended ? start.at : 0;
+    const said = oneLine(this.line.slice(at));
+    if (this.format === 'links') this.listLink(`${short(said === '' ? nameOf(el, 'link') : said, 200)} → ${address}`);
+    else if (said !== '') this.line = `${this.line.slice(0, at)}[${said}](${address})`;
+    else if (start?.ended !== this.ended) this.put(`→ ${address}`);
+  }
+
+  private listLink(text: string): void {
     if (this.listed.has(text) || (this.query !== undefined && !text.toLowerCase().includes(this.query))) return;
     this.listed.add(text);
     if (!this.lines.add({ indent: 0, text })) this.full = true;
