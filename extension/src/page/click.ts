@@ -4,12 +4,18 @@ import { tag } from './dom';
 import { Watch } from './effects';
 import { pressAt } from './pointer';
 import { redeem } from './probe';
-import type { ArgsOf, Effects } from './protocol';
+import type { ActKind, ArgsOf, Effects } from './protocol';
+
+/** Acts whose effect is seen outside of the document. */
+const ELSEWHERE: readonly ActKind[] = ['popup', 'download'];
 
 export async function click(args: ArgsOf<'click'>): Promise<Effects> {
-  const { el, place } = redeem(args.token, 'click', args);
-  const watch = new Watch(el);
+  const { el, place, kind } = redeem(args.token, 'click', args);
+  const watch = new Watch(el, ELSEWHERE.includes(kind));
   if (!pressAt(place, args)) watch.warn('The element went away while it was pressed, so the click did not happen.');
   if (tag(el) === 'select') watch.warn('A list opens for persons only; choose its option with page_fill.');
+  if (args.button === 'middle' && kind === 'popup') {
+    watch.warn('A middle click opens a tab for persons only; use the left button with Control.');
+  }
   return await watch.settle();
 }

@@ -21,7 +21,11 @@ export class Watch {
   private download: string | undefined;
   private readonly warnings: string[] = [];
 
-  constructor(private readonly target: Element) {
+  /** `elsewhere`: the effect is expected outside of the document, and its absence here is no news. */
+  constructor(
+    private readonly target: Element,
+    private readonly elsewhere = false,
+  ) {
     const everything = { subtree: true, childList: true, attributes: true, characterData: true };
     this.observer.observe(document, everything);
     const tree = treeOf(target);
@@ -61,7 +65,7 @@ export class Watch {
     const elsewhere = focus !== undefined && !inside(this.target, focus) && !inside(focus, this.target);
     const changed =
       this.changes > 0 || moved || elsewhere || now.field !== before.field || now.scroll !== before.scroll || this.left;
-    if (!changed) this.warn(NO_EFFECT);
+    if (!changed && !this.elsewhere) this.warn(NO_EFFECT);
     const over = this.left ? undefined : cover(this.target);
     const navigated = this.navigated ?? (moved ? { url: now.address, sameDocument: true } : undefined);
     return {

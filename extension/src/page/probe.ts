@@ -6,7 +6,7 @@ import { TOKENS_MAX } from './bounds';
 import { attr, connected, rect, tag } from './dom';
 import { secrecy } from './fields';
 import { nameOf } from './names';
-import type { ArgsOf, Probe } from './protocol';
+import type { ActKind, ArgsOf, Probe } from './protocol';
 import { failed } from './refusal';
 import { formMeaning, type Risk, riskOfClick, riskOfFill } from './risk';
 import { roleOf } from './roles';
@@ -48,7 +48,7 @@ export function redeem(
   token: string,
   act: 'click' | 'fill',
   now: Partial<ArgsOf<'probe'>>,
-): { el: Element; place: Place } {
+): { el: Element; place: Place; kind: ActKind } {
   const bound = tokens.get(token);
   tokens.delete(token);
   if (bound === undefined)
@@ -57,10 +57,11 @@ export function redeem(
   if (asked.act !== act || !sameAct(asked, now)) throw failed('The act is not the one that was looked at.');
   if (!connected(el)) throw failed('The element was removed or replaced before the act. Take a new snapshot.');
   const place = reach(el);
-  if (meaningOf(el, riskOf(el, place, asked)) !== bound.meaning) {
+  const risk = riskOf(el, place, asked);
+  if (meaningOf(el, risk) !== bound.meaning) {
     throw failed('The element changed its meaning before the act, so nothing was done. Take a new snapshot.');
   }
-  return { el, place };
+  return { el, place, kind: risk.kind };
 }
 
 function sameAct(asked: ArgsOf<'probe'>, now: Partial<ArgsOf<'probe'>>): boolean {

@@ -67,12 +67,20 @@ async function blank(): Promise<Page> {
 /** Opens a page of this HTML in the window of this test file, of 1280 × 720. */
 export async function open(html: string): Promise<Bed> {
   shared ??= blank();
-  const page = await shared;
+  try {
+    return await bedOn(await show(await shared, html));
+  } catch {
+    // A test may leave a navigation under way or a page that the browser gave up; a new window knows nothing of it.
+    shared = blank();
+    return await bedOn(await show(await shared, html));
+  }
+}
+
+async function show(page: Page, html: string): Promise<Page> {
   await page.unroute(HOME);
   await page.route(HOME, (route) => route.fulfill({ contentType: 'text/html', body: `<!doctype html>${html}` }));
-  // A test may leave a navigation under way, which would interrupt this one.
-  await page.goto(HOME).catch(() => page.goto(HOME));
-  return await bedOn(page);
+  await page.goto(HOME);
+  return page;
 }
 
 /** The in-page half in a page that is open already. */
