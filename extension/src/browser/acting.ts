@@ -9,6 +9,7 @@ import { Refused } from '../gate/refused';
 import type { ArgsOf, Effects, Probe } from '../page/protocol';
 import { ask, type Doc, Gone, holder, steady } from './documents';
 import { Opened } from './opened';
+import { notePost } from './posted';
 import { splitRef } from './targets';
 import { pause } from './time';
 import { Commits, follow, type Landing } from './travel';
@@ -115,6 +116,7 @@ async function act(
     const left = effects === undefined || effects.navigated?.sameDocument === false;
     const away = commits.has(tab.id) || (left && doc.frame === 0);
     const landing = away ? await follow(tab.id, commits, entries, ACT_MS, call.signal) : undefined;
+    if (probe.method === 'post' && landing?.tab.url === probe.destination) notePost(tab.id);
     const tabs = await opened.all(probe.kind === 'popup', call.signal);
     return { blocks: report(tab, doc, probe, effects, landing, tabs, entries) };
   } finally {

@@ -18,6 +18,7 @@ import { own } from './words';
 const ALL_SITES = '<all_urls>';
 /** The browser takes two pictures a second; one that came too soon is tried again after this many milliseconds. */
 const AGAIN_MS = 600;
+const TRIES_MAX = 4;
 /** Times a picture that is too large is made smaller, and by how much. */
 const SHRINKS_MAX = 6;
 const SHRINK = 0.75;
@@ -80,16 +81,14 @@ async function measure(
 }
 
 async function shoot(windowId: number, signal: AbortSignal): Promise<ImageBitmap> {
-  const shot = () => chrome.tabs.captureVisibleTab(windowId, { format: 'png' });
-  const url = await shot().catch(async () => {
+  for (let tries = 1; ; tries += 1) {
+    const url = await chrome.tabs.captureVisibleTab(windowId, { format: 'png' }).catch(() => undefined);
+    if (url !== undefined) return await createImageBitmap(await (await fetch(url)).blob());
+    if (tries === TRIES_MAX) {
+      throw new Refused('EXECUTION_FAILED', 'The browser took no picture of this tab. Try again in a second.');
+    }
     await pause(AGAIN_MS, signal);
-    return await shot().catch(() =>
-      Promise.reject(
-        new Refused('EXECUTION_FAILED', 'The browser took no picture of this tab. Try again in a second.'),
-      ),
-    );
-  });
-  return await createImageBitmap(await (await fetch(url)).blob());
+  }
 }
 
 const whole = ({ width, height }: ImageBitmap): Area => ({ x: 0, y: 0, width, height });

@@ -20,6 +20,8 @@ export type Holding = z.infer<typeof Holding>;
 const holdings = new Stored(shaped('session', 'clients', Holdings, {}));
 const touched = new Stored(shaped('session', 'touched', Touched, []));
 
+let grouping: Promise<void> = Promise.resolve();
+
 const NOTHING: Holding = { name: '', current: null, opened: [], group: null };
 
 export async function holding(caller: Caller): Promise<Holding> {
@@ -32,8 +34,11 @@ export async function allHoldings(): Promise<ReadonlyMap<string, Holding>> {
 }
 
 export async function makeCurrent(caller: Caller, tabId: number): Promise<void> {
-  await amend(caller, (now) => (now.current === tabId ? now : { ...now, current: tabId }));
+  const { current: before } = await holding(caller);
+  if (before === tabId) return;
+  await amend(caller, (now) => ({ ...now, current: tabId }));
   await mark(tabId);
+  if (before !== null && !(await isHeld(before))) await unmark(before);
 }
 
 export async function noteOpened(caller: Caller, tabId: number): Promise<void> {
@@ -50,16 +55,24 @@ export async function untouched(caller: Caller, tabId: number): Promise<boolean>
   return (await opened(caller, tabId)) && !(await touched.read()).includes(tabId);
 }
 
-/** Puts a tab the client opened into the client's group, made anew where the person dissolved it. */
-export async function group(caller: Caller, tabId: number): Promise<void> {
-  const { group: known } = await holding(caller);
-  const held = known !== null && (await chrome.tabGroups.get(known).catch(() => null)) !== null;
-  const groupId = await chrome.tabs.group(
-    held && known !== null ? { tabIds: tabId, groupId: known } : { tabIds: tabId },
-  );
-  if (held) return;
+/** Puts a tab the client opened into the client's group, made anew where the person dissolved it. One after another, so
+    that two tabs opened at once do not make two groups. A tab that cannot be grouped stays where it is. */
+export function group(caller: Caller, tabId: number): Promise<void> {
+  grouping = grouping.then(() => join(caller, tabId)).catch(() => undefined);
+  return grouping;
+}
+
+async function join(caller: Caller, tabId: number): Promise<void> {
+  const known = await groupOf(caller);
+  const groupId = await chrome.tabs.group({ tabIds: tabId, ...(known === undefined ? {} : { groupId: known.id }) });
+  if (known !== undefined) return;
   await chrome.tabGroups.update(groupId, { title: groupTitle(caller), color: 'orange' });
   await amend(caller, (now) => ({ ...now, group: groupId }));
+}
+
+export async function groupOf(caller: Caller): Promise<chrome.tabGroups.TabGroup | undefined> {
+  const { group: known } = await holding(caller);
+  return known === null ? undefined : await chrome.tabGroups.get(known).catch(() => undefined);
 }
 
 /** The client names itself; a group title is short and has no line breaks or marks that reorder text. */
@@ -70,6 +83,10 @@ export function groupTitle(caller: Caller): string {
 
 export function watchTabs(): void {
   chrome.tabs.onActivated.addListener(({ tabId }) => void touch(tabId));
+  // The browser takes a tab's badge away with the page it was set for.
+  chrome.tabs.onUpdated.addListener((tabId, { status }) => {
+    if (status === 'loading') void isHeld(tabId).then((held) => (held ? mark(tabId) : undefined));
+  });
   chrome.tabs.onRemoved.addListener((tabId) => void forget(tabId));
   chrome.tabs.onReplaced.addListener((_, removed) => void forget(removed));
 }
@@ -94,14 +111,23 @@ function without(key: string, held: Holding, tabId: number): [string, Holding][]
 }
 
 async function amend(caller: Caller, edit: (now: Holding) => Holding): Promise<void> {
-  await holdings.change((now) => {
-    const before = now[caller.key] ?? NOTHING;
-    const after = edit({ ...before, name: caller.name });
-    return { ...now, [caller.key]: after };
-  });
+  await holdings.change((now) => ({
+    ...now,
+    [caller.key]: edit({ ...(now[caller.key] ?? NOTHING), name: caller.name }),
+  }));
+}
+
+/** Whether any client opened the tab or has it as its current one. */
+async function isHeld(tabId: number): Promise<boolean> {
+  const all = Object.values(await holdings.read());
+  return all.some(({ current, opened }) => current === tabId || opened.includes(tabId));
 }
 
 async function mark(tabId: number): Promise<void> {
   await chrome.action.setBadgeBackgroundColor({ tabId, color: '#f6c560' }).catch(() => undefined);
   await chrome.action.setBadgeText({ tabId, text: '●' }).catch(() => undefined);
+}
+
+async function unmark(tabId: number): Promise<void> {
+  await chrome.action.setBadgeText({ tabId, text: '' }).catch(() => undefined);
 }

@@ -7,7 +7,7 @@ import { notAllowed } from '../gate/dispatch';
 import { classify } from '../gate/origin';
 import { Refused } from '../gate/refused';
 import { type ArgsOf, type Op, type ResultOf, readReply } from '../page/protocol';
-import { pause } from './time';
+import { pause, within } from './time';
 
 export type Doc = { tab: number; frame: number; id: string; origin: string; url: string };
 
@@ -39,6 +39,8 @@ const senders = new Map<string, Doc>();
 /** Documents whose script answered before, so that it need not be injected again. */
 const injected = new Set<string>();
 const INJECTED_MAX = 1_024;
+/** Milliseconds granted to a document that still loads before it is looked at as it is. */
+const IDLE_MS = 3_000;
 /** Times a reading is begun anew, and milliseconds before the first of them; each waits twice as long. */
 const TURNS_MAX = 5;
 const TURN_MS = 25;
@@ -101,17 +103,24 @@ export async function steady<T>(
   }
 }
 
+/** Waits for documents that still load, but not forever: some never end, and a slow frame must not hide the page. */
 async function knockAt(tab: number, which: 'top' | 'all'): Promise<Doc[]> {
-  const target = which === 'all' ? { tabId: tab, allFrames: true } : { tabId: tab, frameIds: [0] };
-  const results = await chrome.scripting
-    .executeScript({ target, func: knock, args: [KNOCK] })
-    .catch((error: unknown) => Promise.reject(reasonOf(error)));
+  const results = (await within(IDLE_MS, knockOnce(tab, which, false))) ?? (await knockOnce(tab, which, true));
   const here = results.flatMap(({ documentId }) => {
     const doc = senders.get(documentId);
     senders.delete(documentId);
     return doc ?? [];
   });
   return here.toSorted((a, b) => a.frame - b.frame);
+}
+
+/** Reaches the frames that the browser lets us into: those whose site the person granted, approved or not. It leaves
+    nothing behind there; our script goes into approved documents only. */
+async function knockOnce(tab: number, which: 'top' | 'all', injectImmediately: boolean) {
+  const target = which === 'all' ? { tabId: tab, allFrames: true } : { tabId: tab, frameIds: [0] };
+  return await chrome.scripting
+    .executeScript({ target, func: knock, args: [KNOCK], injectImmediately })
+    .catch((error: unknown) => Promise.reject(reasonOf(error)));
 }
 
 /** The document that holds a target. */
@@ -162,7 +171,7 @@ function shownOrigin(doc: Doc): string {
 async function inject(doc: Doc): Promise<void> {
   const target = { tabId: doc.tab, documentIds: [doc.id] };
   await chrome.scripting
-    .executeScript({ target, files: ['content.js'] })
+    .executeScript({ target, files: ['content.js'], injectImmediately: true })
     .catch((error: unknown) => Promise.reject(reasonOf(error)));
   if (injected.size >= INJECTED_MAX) injected.clear();
   injected.add(doc.id);

@@ -7,7 +7,8 @@ import { notAllowed, unsupported } from '../gate/dispatch';
 import type { PageResult } from '../gate/egress';
 import { classify } from '../gate/origin';
 import { Refused } from '../gate/refused';
-import { group, holding, noteOpened } from './clients';
+import { group, groupOf, noteOpened } from './clients';
+import { cameByPost, notePost } from './posted';
 import { type Landing, travel } from './travel';
 import { own, shows } from './words';
 
@@ -43,8 +44,10 @@ export async function reload(call: Call<'page_reload'>, tab: Tab, entries: reado
     await chrome.tabs.reload(tab.id, { bypassCache });
     return tab.id;
   };
+  const again = cameByPost(tab.id);
   const landing = await travel(start, entries, ACT_MS, call.signal);
   if (landing.arrival === 'stayed') throw notReloaded();
+  if (again) notePost(tab.id);
   return told(landing, entries, ACT_MS);
 }
 
@@ -62,8 +65,7 @@ async function openTab(call: Call<'tab_open'>, url: string, active: boolean): Pr
 
 /** The window of the client's group, else the one the person used last; a browser without windows gets one. */
 async function windowFor({ caller }: Call<'tab_open'>): Promise<number | undefined> {
-  const { group: known } = await holding(caller);
-  const held = known === null ? undefined : await chrome.tabGroups.get(known).catch(() => undefined);
+  const held = await groupOf(caller);
   if (held !== undefined) return held.windowId;
   const windows = await chrome.windows.getAll({ windowTypes: ['normal'] });
   return (windows.find(({ focused }) => focused) ?? windows[0])?.id;
@@ -79,7 +81,7 @@ async function stepBy(tab: Tab, by: -1 | 1, entries: readonly Entry[]): Promise<
     if (stepped) return tab.id;
   }
   const go = by === -1 ? chrome.tabs.goBack(tab.id) : chrome.tabs.goForward(tab.id);
-  await go.catch(() => Promise.reject(noStep(by)));
+  await go.catch(() => Promise.reject(approves(entries, tab.url) ? noStep(by) : notFromHere()));
   return tab.id;
 }
 
@@ -116,6 +118,13 @@ function noPage(tab: Tab): Refused {
 
 function noStep(by: -1 | 1): Refused {
   return new Refused('EXECUTION_FAILED', `The tab has no page to go ${by === -1 ? 'back' : 'forward'} to.`);
+}
+
+function notFromHere(): Refused {
+  return new Refused(
+    'EXECUTION_FAILED',
+    'The tab shows a site that is not approved, and the browser goes no step from there unless the person clicked in it. Use page_navigate or tab_open.',
+  );
 }
 
 function notReloaded(): Refused {

@@ -12,6 +12,8 @@ import { fromPage, own } from './words';
 /** Room below which a further document is left for the next call. */
 const ROOM_MIN = 200;
 
+const IFRAME_LINE = /^\s*iframe\b.* from (https?:\/\/[^\s"]+)/;
+
 type Cut = { maxChars: number; cursor?: string; within?: string };
 type Ask = (doc: Doc, cut: Cut) => Promise<Reading>;
 type Range = { maxChars?: number; cursor?: string; within?: string };
@@ -45,7 +47,7 @@ async function gather(tab: Tab, documents: Documents, range: Range, one: Ask): P
       break;
     }
     const reading = await one(doc, cutFor(doc, range, from, Math.max(room, ROOM_MIN)));
-    blocks.push(...blocksOf(doc, tab, reading));
+    blocks.push(...blocksOf(doc, tab, reading, documents));
     room -= reading.lines.reduce((sum, line) => sum + line.length + 1, 0);
     if (reading.cursor !== undefined) {
       next = `${doc.frame}~${reading.cursor}`;
@@ -85,12 +87,21 @@ function startOf(cursor: string | undefined): { frame: number; rest: string } {
   return { frame: Number(frame), rest };
 }
 
-function blocksOf(doc: Doc, tab: Tab, reading: Reading): Block[] {
+function blocksOf(doc: Doc, tab: Tab, reading: Reading, documents: Documents): Block[] {
   const head = doc.frame === 0 ? [`title: ${tab.title}`, `url: ${tab.url}`, ''] : [];
   const name = doc.frame === 0 ? `Tab ${tab.id}.` : `Frame f${doc.frame} of tab ${tab.id}.`;
   // Notes are the script's own words, but a renderer that was taken over could put any there: they stay with the page.
-  const notes = reading.notes.map((note) => `note: ${note}`);
+  const notes = [...reading.notes, ...unseen(reading, documents)].map((note) => `note: ${note}`);
   return [own(name), fromPage(doc.origin, ...head, ...reading.lines, ...notes)];
+}
+
+/** Frames that the page shows and the browser let nobody look into; only the page itself tells of them. */
+function unseen({ lines }: Reading, { open, barred }: Documents): string[] {
+  const seen = new Set([...open, ...barred].map(({ origin }) => origin));
+  const shown = lines.flatMap((line) => IFRAME_LINE.exec(line)?.[1] ?? []);
+  return [...new Set(shown)]
+    .filter((origin) => !seen.has(origin))
+    .map((origin) => `iframe from ${origin} left out: not approved`);
 }
 
 function leftOut({ frame, origin, reason }: Barred): string {

@@ -6,6 +6,7 @@ import { click, fill, scroll, waitFor } from './acting';
 import { capture } from './capture';
 import { closeTab, focusTab, listTabs } from './handling';
 import { navigate, open, reload, step } from './journeys';
+import { cameByPost } from './posted';
 import { snapshot, text } from './reading';
 import { entries } from './sites';
 
@@ -37,9 +38,8 @@ export const rows: Rows = {
   page_reload: {
     on: 'tab',
     page: 'approved_or_opened',
-    // Whether a form led here is known to the browser alone, which asks the person itself before it sends one again.
     plan: async (call, tab) => ({
-      intended: { kind: 'plain', origin: originShown(tab.url) },
+      intended: { kind: cameByPost(tab.id) ? 'repost' : 'plain', origin: originShown(tab.url) },
       act: async () => reload(call, tab, await entries()),
     }),
   },

@@ -33,7 +33,7 @@ async function withPage(tab: Tab, signal: AbortSignal): Promise<Tab> {
   let now = tab;
   for (let waited = 0; now.url === '' && waited < FIRST_PAGE_MS; waited += LOOK_MS) {
     await pause(LOOK_MS, signal);
-    now = await look(tab.id);
+    now = { ...now, ...(await look(tab.id)) };
   }
   return now;
 }
@@ -60,7 +60,8 @@ export async function all(): Promise<Tab[]> {
 async function inFront(): Promise<Tab | undefined> {
   const [tab] = await chrome.tabs.query({ active: true, lastFocusedWindow: true, windowType: 'normal' });
   const any = tab ?? (await chrome.tabs.query({ active: true, windowType: 'normal' }))[0];
-  return any === undefined ? undefined : seen(any);
+  const front = any === undefined ? undefined : seen(any);
+  return front === undefined ? undefined : { ...front, assumed: true };
 }
 
 function seen(tab: chrome.tabs.Tab): Tab | undefined {

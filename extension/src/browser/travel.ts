@@ -51,8 +51,9 @@ export async function follow(
   const arrival = await departure(id, commits, until, signal);
   if (arrival !== 'committed') return { tab: await look(id), arrival };
   const read = await readable(id, entries, until, signal);
-  if (read === 'loaded') await complete(id, Math.min(until, performance.now() + SETTLE_MS), signal);
-  return { tab: await look(id), arrival: read };
+  if (read !== 'loaded') return { tab: await look(id), arrival: read };
+  const whole = await complete(id, Math.min(until, performance.now() + SETTLE_MS), signal);
+  return { tab: await look(id), arrival: whole ? 'loaded' : 'loading' };
 }
 
 /** Chromium reports `loading` for a tab exactly when a document is committed in it. */

@@ -7,6 +7,7 @@ import { hearKnocks } from '../browser/documents';
 import { instance } from '../browser/instance';
 import { connectNative } from '../browser/native';
 import { answerPages, tellPages } from '../browser/pages';
+import { watchPosted } from '../browser/posted';
 import { rows } from '../browser/rows';
 import { settings } from '../browser/settings';
 import { beginSession, watchPermissions } from '../browser/sites';
@@ -44,6 +45,7 @@ export default defineBackground(() => {
 
   hearKnocks();
   watchTabs();
+  watchPosted();
   watchPermissions(tellPages);
   watchConfirmations(settings, tellPages);
   answerPages({

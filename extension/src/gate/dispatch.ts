@@ -20,8 +20,8 @@ import { egress, egressRefusal, type PageResult } from './egress';
 import { classify, type UnsupportedReason } from './origin';
 import { Refused } from './refused';
 
-/** A tab as the browser reports it, at the moment a gate looks. */
-export type Tab = { id: number; windowId: number; url: string; title: string; active: boolean };
+/** A tab as the browser reports it, at the moment a gate looks. `assumed`: nobody named it, it is what the person sees. */
+export type Tab = { id: number; windowId: number; url: string; title: string; active: boolean; assumed?: true };
 
 export type Call<O extends Op> = {
   id: number;
@@ -123,7 +123,8 @@ export class Gates {
     refuseReach(plan.intended?.destination);
     if (plan.waived !== true) await this.#confirm(call, tab, row.page, plan.intended, progress);
     call.signal.throwIfAborted();
-    return await plan.act();
+    const result = await plan.act();
+    return tab.assumed === true ? { ...result, blocks: [{ kind: 'own', text: ASSUMED }, ...result.blocks] } : result;
   }
 
   async #mayTouch(call: Call<Op>, rule: PageRule, tab: Tab): Promise<void> {
@@ -203,6 +204,9 @@ export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Pr
     signal.removeEventListener('abort', end);
   }
 }
+
+const ASSUMED =
+  'No tab was named and you had none: this is the tab in front of the person, and your current tab from now on.';
 
 const OUT_OF_REACH: Record<UnsupportedReason, string> = {
   malformed: 'This is no complete http or https address. Give one such as https://example.com/.',
