@@ -144,7 +144,10 @@ mod tests {
             panic!("opened")
         };
         assert_eq!(refusal.code, Code::ProtocolMismatch);
-        assert!(refusal.message.contains("version 2") && refusal.message.contains("speaks 1"), "{refusal}");
+        assert!(
+            refusal.message.contains("bridge version 2") && refusal.message.contains("program version 1"),
+            "{refusal}"
+        );
     }
 
     #[test]

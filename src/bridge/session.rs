@@ -19,6 +19,7 @@ use crate::bridge::target::{Identity, names};
 use crate::wire::bridge::{
     BRIDGE_PROTOCOL_VERSION, BridgeReq, BridgeResp, Capability, Outcome, ProgressState,
 };
+use crate::wire::handshake::version_refusal;
 
 /// The writing side of one connection. Its methods return at once and do not call back into the session.
 pub trait Link: Clone {
@@ -122,6 +123,7 @@ struct Pending {
 struct Mismatch {
     identity: Identity,
     bridge: u32,
+    extension: String,
     at: u64,
 }
 
@@ -236,7 +238,8 @@ impl<L: Link> Registry<L> {
         let identity = browser.identity.clone();
         self.mismatches.retain(|m| m.identity != identity && !m.is_over(now));
         if browser.bridge != BRIDGE_PROTOCOL_VERSION {
-            let mismatch = Mismatch { identity, bridge: browser.bridge, at: now };
+            let Browser { bridge, extension, .. } = browser;
+            let mismatch = Mismatch { identity, bridge, extension, at: now };
             let refusal = mismatch.refusal();
             remember(&mut self.mismatches, mismatch);
             return Err(refusal);
@@ -315,19 +318,7 @@ impl Mismatch {
     }
 
     fn refusal(&self) -> Refusal {
-        let (label, theirs) = (&self.identity.label, self.bridge);
-        let remedy = if theirs < BRIDGE_PROTOCOL_VERSION {
-            "Update and reload the extension."
-        } else {
-            "Update genkan and restart the MCP client."
-        };
-        Refusal::new(
-            Code::ProtocolMismatch,
-            format!(
-                "The extension in {label} speaks bridge version {theirs}, this genkan speaks \
-                 {BRIDGE_PROTOCOL_VERSION}. {remedy}"
-            ),
-        )
+        version_refusal(self.bridge, &self.extension)
     }
 }
 

@@ -176,18 +176,34 @@ impl Outbox {
     }
 }
 
-/// The one writer of an asynchronous stream. It ends when every [`Outbox`] is gone or the stream breaks; aborting it
-/// closes the stream at once.
-pub fn stream_outbox<W: AsyncWrite + Unpin + Send + 'static>(mut sink: W) -> (Outbox, JoinHandle<()>) {
-    let (sender, mut receiver) = mpsc::channel::<Vec<u8>>(OUTBOX_FRAMES_MAX);
-    let writer = tokio::spawn(async move {
-        while let Some(message) = receiver.recv().await {
-            if sink.write_all(&message).await.is_err() || sink.flush().await.is_err() {
-                return;
+/// What an [`Outbox`] holds until there is a stream to write it to.
+#[derive(Debug)]
+pub struct Queued(mpsc::Receiver<Vec<u8>>);
+
+/// An outbox whose stream does not take messages yet.
+pub fn outbox() -> (Outbox, Queued) {
+    let (sender, receiver) = mpsc::channel(OUTBOX_FRAMES_MAX);
+    (Outbox { sender }, Queued(receiver))
+}
+
+impl Queued {
+    /// The one writer of an asynchronous stream. It ends when every [`Outbox`] is gone or the stream breaks; aborting
+    /// it closes the stream at once.
+    pub fn write_to<W: AsyncWrite + Unpin + Send + 'static>(mut self, mut sink: W) -> JoinHandle<()> {
+        tokio::spawn(async move {
+            while let Some(message) = self.0.recv().await {
+                if sink.write_all(&message).await.is_err() || sink.flush().await.is_err() {
+                    return;
+                }
             }
-        }
-    });
-    (Outbox { sender }, writer)
+        })
+    }
+}
+
+/// An outbox and its writer, for a stream that takes messages at once.
+pub fn stream_outbox<W: AsyncWrite + Unpin + Send + 'static>(sink: W) -> (Outbox, JoinHandle<()>) {
+    let (outbox, queued) = outbox();
+    (outbox, queued.write_to(sink))
 }
 
 /// The one writer of standard output, on a thread of its own. The receiver resolves once everything queued is written

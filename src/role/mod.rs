@@ -1,6 +1,7 @@
 //! What a process of this program can be.
 
 pub mod argv;
+pub mod broker;
 pub mod doctor;
 pub mod mcp;
 pub mod native_host;

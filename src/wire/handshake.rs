@@ -121,8 +121,6 @@ pub enum AcceptorStep {
     SendWelcome(Vec<u8>),
     /// The peer is proven and asks to enter: answer with [`attached_line`] or [`refused_line`].
     Attach(Attachment),
-    /// The peer is proven but speaks another version: send this line, then close.
-    Refuse(Vec<u8>),
 }
 
 /// A browser that proved itself.
@@ -134,7 +132,7 @@ pub struct Attachment {
     pub label: String,
     /// As proven.
     pub instance: String,
-    /// Equal to [`BRIDGE_PROTOCOL_VERSION`].
+    /// The bridge version its extension speaks; whoever registers it refuses any other than ours.
     pub bridge: u32,
     /// The extension's release version.
     pub extension: String,
@@ -189,9 +187,6 @@ fn admit(
     }
     if !Capability::each_once(&capabilities) {
         return Err(HandshakeFault::Member("capabilities"));
-    }
-    if bridge != BRIDGE_PROTOCOL_VERSION {
-        return Ok(AcceptorStep::Refuse(refused_line(&version_refusal(bridge, &extension))));
     }
     Ok(AcceptorStep::Attach(Attachment { role, label, instance, bridge, extension, capabilities }))
 }

@@ -191,9 +191,10 @@ fn another_bridge_version_is_told_so_after_the_proof() {
         let proof = sent(peer.on_line(&broker.hello()));
         let welcome = welcomed(broker.on_line(&proof));
         let attach = sent(peer.on_line(&welcome));
-        let Ok(AcceptorStep::Refuse(line)) = broker.on_line(&attach) else {
-            panic!("version {bridge} got in")
+        let Ok(AcceptorStep::Attach(attachment)) = broker.on_line(&attach) else {
+            panic!("version {bridge} was not told apart")
         };
+        let line = refused_line(&version_refusal(attachment.bridge, &attachment.extension));
         let Ok(DialerStep::Refused(refusal)) = peer.on_line(&line) else {
             panic!("the peer did not learn why")
         };
