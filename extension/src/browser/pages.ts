@@ -33,10 +33,10 @@ export function answerPages(outside: Outside): void {
 
 /** Whether the browser says that a whole page of ours, which the web cannot frame, sent it. */
 export function isOwnPage(sender: chrome.runtime.MessageSender): boolean {
-  const own = URL.parse(chrome.runtime.getURL('/'));
+  const own = chrome.runtime.getURL('');
   const url = URL.parse(sender.url ?? '');
-  if (own === null || url === null || sender.id !== chrome.runtime.id) return false;
-  if (url.protocol !== own.protocol || url.host !== own.host || sender.origin !== own.origin) return false;
+  if (url === null || sender.id !== chrome.runtime.id || `${sender.origin}/` !== own) return false;
+  if (`${url.protocol}//${url.host}/` !== own) return false;
   return (sender.frameId ?? 0) === 0 && DECIDING_PAGES.includes(url.pathname);
 }
 
