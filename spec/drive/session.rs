@@ -415,6 +415,7 @@ impl<const FAULT: usize> StateMachineTest for Driven<FAULT> {
 prop_state_machine! {
     #![proptest_config(Config { cases: 512, failure_persistence: None, ..Config::default() })]
 
+    // SHOWS session-1, session-2, session-3, session-4, session-5, session-6, session-7, session-8, session-9, session-10
     #[test]
     fn the_session_keeps_its_promises(sequential 1..80 => Driven<0>);
 }

@@ -145,6 +145,7 @@ impl<L: Link> Session<L> {
     /// Registers a browser and returns the generation of its connection. An earlier connection of the same
     /// browser is closed and its calls end as lost. `now` is in milliseconds.
     // INVARIANT session-5
+    // INVARIANT session-10
     pub fn attach(&self, browser: Browser, link: L, now: u64) -> Result<u64, Refusal> {
         let (entered, awake) = self.0.with(|r| (r.enter(browser, link, now), mem::take(&mut r.waiting)));
         let entered = entered.map(|(generation, superseded)| {
@@ -166,6 +167,7 @@ impl<L: Link> Session<L> {
 
     /// Chooses the browser that `target` names and opens a call to it. Nothing is sent yet.
     // INVARIANT session-1
+    // INVARIANT session-8
     pub fn begin(&self, target: Option<&str>, watch: Option<Watch>, now: u64) -> Result<InFlight<L>, Unmet> {
         self.0.with(|r| {
             r.waiting.retain(|w| !w.is_abandoned());
@@ -234,6 +236,8 @@ impl<L: Link> Session<L> {
 }
 
 impl<L: Link> Registry<L> {
+    // INVARIANT session-8
+    // INVARIANT session-9
     fn enter(&mut self, browser: Browser, link: L, now: u64) -> Result<(u64, Option<Departed<L>>), Refusal> {
         let identity = browser.identity.clone();
         self.mismatches.retain(|m| m.identity != identity && !m.is_over(now));
