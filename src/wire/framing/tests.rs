@@ -103,6 +103,16 @@ fn the_line_limit_is_exact() {
     );
 }
 
+#[test]
+fn a_widened_splitter_takes_longer_lines_and_never_shorter() {
+    let mut lines = Lines::new(4);
+    lines.widen(8);
+    assert_eq!(lines.push(b"12345678\n"), Ok(()));
+    lines.widen(4);
+    assert_eq!(lines.push(b"12345678\n"), Ok(()));
+    assert_eq!(lines.push(b"123456789"), Err(FrameFault::TooLong { max: 8 }));
+}
+
 proptest! {
     #[test]
     fn frames_come_out_the_same_however_the_stream_is_cut(
