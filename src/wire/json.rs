@@ -14,7 +14,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::base::limits::{JSON_DEPTH_MAX, JSON_VALUES_MAX};
 
-/// Characters of a parser's own words that a fault keeps: they may quote the peer.
+/// Characters of serde's words that a fault keeps: they may name the peer's members.
 const DETAIL_CHARS_MAX: usize = 160;
 
 /// Why a text is refused.
@@ -91,8 +91,14 @@ pub fn written<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
+/// serde's words, short and printable. Values are left out: they may be what a page or a person wrote, and faults are logged.
 fn detail(fault: &serde_json::Error) -> String {
-    format!("{fault}").chars().take(DETAIL_CHARS_MAX).flat_map(char::escape_debug).collect()
+    let words = format!("{fault}");
+    let words = match (words.split_once(": string \""), words.rsplit_once("\", expected")) {
+        (Some((before, _)), Some((_, after))) => format!("{before}: a string, expected{after}"),
+        _ => words,
+    };
+    words.chars().take(DETAIL_CHARS_MAX).flat_map(char::escape_debug).collect()
 }
 
 /// Bounds depth and number of values by punctuation alone, so that a hostile text costs one pass over its bytes.

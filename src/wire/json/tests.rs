@@ -127,6 +127,14 @@ fn a_fault_quotes_the_peer_briefly_and_escaped() {
     assert!(sentence.len() < 400 && !sentence.contains(['\u{1b}', '\n']), "{sentence}");
 }
 
+#[test]
+fn a_fault_never_repeats_a_value() {
+    for text in [r#"{"n":"my words","kind":"A"}"#, r#"{"n":"my \", expected words","kind":"A"}"#] {
+        let sentence = format!("{}", typed::<Row>(text.as_bytes()).expect_err("no number"));
+        assert!(!sentence.contains("words") && sentence.contains("a string, expected u64"), "{sentence}");
+    }
+}
+
 fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
