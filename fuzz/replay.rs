@@ -110,7 +110,7 @@ fn the_recorded_handshake_still_attaches() {
         let Ok(DialerStep::Send(answer)) = peer.on_line(&line) else { break };
         to_broker.extend_from_slice(&answer);
         to_peer.push(match broker.on_line(&answer).expect("a right order") {
-            AcceptorStep::SendWelcome(line) | AcceptorStep::Refuse(line) => line,
+            AcceptorStep::SendWelcome(line) => line,
             AcceptorStep::Attach(_) => attached_line(1, bridge::Door::Open),
         });
     }
