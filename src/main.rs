@@ -23,7 +23,7 @@ fn run(invocation: Invocation) -> ExitCode {
     let environment = Environment::of_this_process();
     match invocation {
         Invocation::Mcp => drive(async {
-            match mcp::serve().await {
+            match mcp::serve(environment).await {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(refusal) => {
                     log::error(format_args!("{refusal}"));

@@ -53,8 +53,12 @@ impl Era {
         meta: &RequestMetaObject,
         legacy: bool,
     ) -> Option<ErrorData> {
-        if matches!(method, "initialize" | "ping") {
-            return (!legacy).then(|| ended(method, params));
+        match method {
+            "initialize" if legacy => return None,
+            "initialize" => return Some(no_handshake(params)),
+            "ping" if legacy && self != Era::Stateless => return None,
+            "ping" => return Some(unknown_method()),
+            _ => {}
         }
         let version = meta.protocol_version();
         if let Some(version) = &version
@@ -70,11 +74,8 @@ impl Era {
     }
 }
 
-/// The answer to a legacy method once the era has ended.
-fn ended(method: &str, params: &Map<String, Value>) -> ErrorData {
-    if method == "ping" {
-        return unknown_method();
-    }
+/// The answer to `initialize` once the legacy era has ended: a client learns from it what to speak instead.
+fn no_handshake(params: &Map<String, Value>) -> ErrorData {
     unsupported(params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default(), false)
 }
 

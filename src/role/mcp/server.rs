@@ -2,6 +2,7 @@
 //! happens, so a wrong argument causes no bridge traffic; who may do what in the browser is decided there.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, DiscoverResult,
@@ -11,19 +12,31 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Map, Value};
+use tokio::sync::mpsc;
 
+use super::browsers;
+use super::caller::Entrance;
 use super::definitions;
+use super::door::Door;
 use super::eras;
 use super::result::result;
-use crate::base::limits::{CLIENT_NAME_CHARS_MAX, TOOLS_TTL_MS};
-use crate::base::refusal::{Code, Refusal};
+use super::wait::{self, Hangup};
+use crate::base::limits::{CLIENT_NAME_CHARS_MAX, PROGRESS_STATES_MAX, TOOLS_TTL_MS};
+use crate::base::refusal::Refusal;
 use crate::base::shown::shown;
-use crate::bridge::catalogue;
+use crate::bridge::catalogue::{self, BROWSER_ARG, Scope};
 use crate::os::fail_point;
+use crate::role::broker::Call;
 use crate::wire::bridge::Outcome;
 
 /// One MCP server process.
 pub struct McpServer {
+    /// The way to the browsers.
+    pub door: Arc<Door>,
+    /// Who stands in it.
+    pub entrance: Entrance,
+    /// Whether the client's side has ended.
+    pub hangup: Hangup,
     /// Whether the legacy era is served.
     pub legacy: bool,
 }
@@ -77,14 +90,14 @@ impl ServerHandler for McpServer {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         fail_point::reach("mcp-call");
         let Some(tool) = catalogue::tool(&request.name) else {
             let name = shown(&request.name, CLIENT_NAME_CHARS_MAX);
             return Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None));
         };
-        let outcome = perform(tool, &request.arguments.unwrap_or_default());
+        let outcome = self.perform(tool, request.arguments.unwrap_or_default(), &context).await;
         Ok(result(definitions::output_schema(tool.name).is_some(), outcome).into())
     }
 
@@ -97,8 +110,31 @@ impl ServerHandler for McpServer {
     }
 }
 
-/// A call is checked against its row before anything else; no browser can be reached yet.
-fn perform(tool: &catalogue::Tool, args: &Map<String, Value>) -> Result<Outcome, Refusal> {
-    tool.check(args)?;
-    Err(Refusal::plain(Code::NotConnected))
+impl McpServer {
+    async fn perform(
+        &self,
+        tool: &'static catalogue::Tool,
+        mut args: Map<String, Value>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Outcome, Refusal> {
+        tool.check(&args)?;
+        if tool.scope == Scope::Server {
+            return Ok(browsers::list(&self.door.broker().await?.browsers()));
+        }
+        let browser = match args.remove(BROWSER_ARG.name) {
+            Some(Value::String(browser)) => Some(browser),
+            Some(_) | None => None,
+        };
+        let (progress, states) = mpsc::channel(PROGRESS_STATES_MAX);
+        let call = Call {
+            tool,
+            browser,
+            args,
+            caller: self.entrance.caller(context),
+            budget_ms: wait::budget_ms(context.meta.get_progress_token().as_ref()),
+            progress: Some(progress),
+        };
+        let calling = async { self.door.broker().await?.call(call).await };
+        wait::accompanied(calling, context, self.hangup.clone(), states).await
+    }
 }

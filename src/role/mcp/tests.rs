@@ -14,15 +14,21 @@ struct Talk {
     input: mpsc::Sender<Result<Vec<u8>, StreamFault>>,
     output: Lines<BufReader<DuplexStream>>,
     served: tokio::task::JoinHandle<()>,
+    _home: tempfile::TempDir,
 }
 
 impl Talk {
     fn open(legacy: bool) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let place = Some(home.path().as_os_str().to_owned());
+        let environment =
+            Environment { home: place.clone(), xdg_runtime_dir: place, ..Environment::default() };
         let (near, far) = tokio::io::duplex(1 << 20);
         let (out, _writer) = stream_outbox(near);
         let (input, lines) = mpsc::channel(1);
-        let served = tokio::spawn(converse(lines, out, legacy));
-        Self { input, output: BufReader::new(far).lines(), served }
+        let entrance = Entrance { key: "k".into(), image: String::new() };
+        let served = tokio::spawn(converse(Arc::new(Door::new(environment)), entrance, lines, out, legacy));
+        Self { input, output: BufReader::new(far).lines(), served, _home: home }
     }
 
     async fn say(&self, message: Value) {
@@ -40,7 +46,7 @@ impl Talk {
 
     /// Hangs up and returns what was still said.
     async fn end(self) -> Vec<String> {
-        let Self { input, mut output, served } = self;
+        let Self { input, mut output, served, _home } = self;
         drop(input);
         served.await.unwrap();
         let mut rest = Vec::new();

@@ -7,7 +7,7 @@ use std::io;
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::gate::{Admitted, Gate};
 use crate::os::stdio::{Outbox, StreamFault};
@@ -21,12 +21,13 @@ pub struct LineTransport {
     gate: Gate,
     refusals: VecDeque<Vec<u8>>,
     out: Outbox,
+    hangup: watch::Sender<bool>,
 }
 
 impl LineTransport {
-    /// A connection on which nothing was said.
-    pub fn new(input: Input, out: Outbox, legacy: bool) -> Self {
-        Self { input, gate: Gate::new(legacy), refusals: VecDeque::new(), out }
+    /// `hangup` turns true when the client's side has ended.
+    pub fn new(input: Input, out: Outbox, hangup: watch::Sender<bool>, legacy: bool) -> Self {
+        Self { input, gate: Gate::new(legacy), refusals: VecDeque::new(), out, hangup }
     }
 
     /// The next message for rmcp. It may be dropped at any await without losing a line. While a refusal waits for
@@ -68,7 +69,11 @@ impl Transport<RoleServer> for LineTransport {
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        self.next().await
+        let message = self.next().await;
+        if message.is_none() {
+            self.hangup.send_replace(true);
+        }
+        message
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
