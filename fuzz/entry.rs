@@ -112,8 +112,8 @@ pub fn bridge(input: &[u8]) {
         }
         assert_eq!(BridgeResp::parse(strict::written(&reply).as_bytes()), Ok(reply));
     }
-    // What cannot be a frame serves as text to cut, made long enough for several chunks.
-    if let (Ok(text), false) = (core::str::from_utf8(input), input.starts_with(b"{")) {
+    // A quote opens no frame; what follows it serves as text to cut, made long enough for several chunks.
+    if let Some(Ok(text)) = input.strip_prefix(b"\"").map(core::str::from_utf8) {
         chunked(&text.repeat(CHUNK_TEXT_BYTES_MAX / text.len().max(1) + 2));
     }
 }
