@@ -110,7 +110,7 @@ async function act(
   send: () => Promise<Effects>,
 ): Promise<PageResult> {
   const commits = new Commits();
-  const opened = new Opened(tab.id);
+  const opened = new Opened();
   try {
     const effects = await send().catch(leftBehind);
     const left = effects === undefined || effects.navigated?.sameDocument === false;

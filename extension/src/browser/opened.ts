@@ -1,4 +1,6 @@
-/* Tabs that a page opens during an act, so that the act can tell of them. It judges none of them. */
+/* Tabs that a page opens during an act, so that the act can tell of them. A page's new tab is made before it has anywhere to
+   go; one that the person or an extension opens has its address from the start. The browser names the tab in front as the
+   opener of either, so it is not asked. It judges none of them. */
 import type { Tab } from '../gate/dispatch';
 import { find } from './tabs';
 import { pause } from './time';
@@ -10,9 +12,9 @@ export class Opened {
   readonly #ids: number[] = [];
   readonly #take: (tab: chrome.tabs.Tab) => void;
 
-  constructor(opener: number) {
-    this.#take = ({ id, openerTabId }) => {
-      if (id !== undefined && openerTabId === opener) this.#ids.push(id);
+  constructor() {
+    this.#take = ({ id, url, pendingUrl }) => {
+      if (id !== undefined && !url && !pendingUrl) this.#ids.push(id);
     };
     chrome.tabs.onCreated.addListener(this.#take);
   }

@@ -11,7 +11,7 @@ import { unwant } from './wanted';
 
 const ALL_SITES = '<all_urls>';
 /** Milliseconds in which changes are gathered. */
-const TELL_MS = 50;
+const TELL_MS = 150;
 let telling = false;
 const DECIDING_PAGES = ['/popup.html', '/options.html'];
 
