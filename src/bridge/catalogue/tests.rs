@@ -4,38 +4,9 @@ use alloc::vec;
 use super::*;
 use crate::base::limits::RESULT_CHARS_MAX;
 
-/// The definition as a client sees it.
-fn definition(tool: &Tool) -> Value {
-    let hints = tool.annotations;
-    json!({
-        "name": tool.name,
-        "title": tool.title,
-        "description": tool.about,
-        "inputSchema": tool.input_schema(),
-        "annotations": {
-            "readOnlyHint": hints.read_only,
-            "destructiveHint": hints.destructive,
-            "idempotentHint": hints.idempotent,
-            "openWorldHint": hints.open_world,
-        },
-    })
-}
-
 fn checked(name: &str, args: &str) -> Result<(), Refusal> {
     let args: Map<String, Value> = serde_json::from_str(args).expect("an object");
     tool(name).expect("a tool").check(&args)
-}
-
-#[test]
-fn the_definitions_are_as_agreed() {
-    insta::assert_json_snapshot!(CATALOGUE.iter().map(definition).collect::<Vec<_>>());
-}
-
-#[test]
-fn all_definitions_together_stay_under_ten_thousand_bytes() {
-    let bytes =
-        serde_json::to_string(&CATALOGUE.iter().map(definition).collect::<Vec<_>>()).expect("JSON").len();
-    assert!(bytes < 10_000, "{bytes} bytes");
 }
 
 #[test]

@@ -96,6 +96,11 @@ mod tests {
     }
 
     #[test]
+    fn the_definitions_are_as_agreed() {
+        insta::assert_json_snapshot!(tools());
+    }
+
+    #[test]
     fn the_definitions_stay_under_ten_kilobytes() {
         let size = serde_json::to_vec(&tools()).unwrap().len();
         assert!(size < 10_000, "{size} bytes");
