@@ -78,8 +78,12 @@ export class Client {
     const all = { ...(this.#era === 'modern' ? MODERN : {}), ...meta };
     const body = Object.keys(all).length > 0 ? { ...params, _meta: all } : params;
     const answer = new Promise<Line>((resolve, reject) => {
-      this.#waiting.set(id, resolve);
-      this.process.once('exit', (code) => reject(new Error(`server exited with ${code}\n${this.stderr}`)));
+      const exited = (code: number | null) => reject(new Error(`server exited with ${code}\n${this.stderr}`));
+      this.process.once('exit', exited);
+      this.#waiting.set(id, (line) => {
+        this.process.off('exit', exited);
+        resolve(line);
+      });
     });
     answer.catch(() => {});
     this.process.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params: body })}\n`);
