@@ -211,6 +211,16 @@ describe('the person is asked', () => {
     expect(ask).toHaveBeenCalledTimes(2);
   });
 
+  test('a yes for an act that then could not be done covers nothing', async () => {
+    const act = async () => {
+      throw new Refused('EXECUTION_FAILED');
+    };
+    const { serve, ask } = setUp({}, { intended: submit, act });
+    expect(await codeOf(serve(click))).toBe('EXECUTION_FAILED');
+    await serve(click);
+    expect(ask).toHaveBeenCalledTimes(2);
+  });
+
   test.each([
     'chrome://settings',
     'http://genkan.localhost:1/',

@@ -15,6 +15,7 @@ import {
   mustAsk,
   refusalOf,
   type Answer as Verdict,
+  withoutAct,
 } from './confirm';
 import { egress, egressRefusal, type PageResult } from './egress';
 import { classify, type UnsupportedReason } from './origin';
@@ -121,9 +122,13 @@ export class Gates {
     await this.#world.took(call.caller, tab);
     const plan = await row.plan(call, tab);
     refuseReach(plan.intended?.destination);
-    if (plan.waived !== true) await this.#confirm(call, tab, row.page, plan.intended, progress);
+    const allowed = plan.waived === true ? null : await this.#confirm(call, tab, row.page, plan.intended, progress);
     call.signal.throwIfAborted();
-    const result = await plan.act();
+    const result = await plan.act().catch((thrown: unknown) => {
+      // A yes whose element or page was gone by then approved nothing, so it covers nothing either.
+      if (allowed !== null) this.#graces = withoutAct(allowed, this.#graces);
+      throw thrown;
+    });
     return tab.assumed === true ? { ...result, blocks: [{ kind: 'own', text: ASSUMED }, ...result.blocks] } : result;
   }
 
@@ -144,20 +149,21 @@ export class Gates {
     if (!approves(await this.#world.entries(), url)) throw this.#notAllowed(call, site.origin);
   }
 
+  /** The act that the person allowed just now; null where nobody had to be asked. */
   async #confirm(
     call: Call<Op>,
     tab: Tab,
     page: PageRule,
     intended: Intended | undefined,
     progress: (state: ProgressState) => void,
-  ): Promise<void> {
+  ): Promise<Act | null> {
     const rule = specOf(call.op).confirm;
     if (intended === undefined) {
-      if (rule === 'none') return;
+      if (rule === 'none') return null;
       throw new Error(`${call.op} may need a yes, but its plan does not say what it would do`);
     }
     const act: Act = { caller: call.caller.key, tab: tab.id, origin: intended.origin, kind: intended.kind };
-    if (!mustAsk(rule, act, this.#graces, this.#world.now())) return;
+    if (!mustAsk(rule, act, this.#graces, this.#world.now())) return null;
     progress('confirming');
     const verdict = await this.#world.ask(
       { id: call.id, op: call.op, caller: call.caller, tab, intended },
@@ -172,6 +178,7 @@ export class Gates {
     await this.#mayTouch(call, page, after);
     this.#graces = afterAllowed(rule, act, this.#graces, this.#world.now());
     progress('acting');
+    return act;
   }
 
   #notAllowed(call: Call<Op>, origin: string): Refused {
