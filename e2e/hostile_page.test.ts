@@ -53,6 +53,11 @@ describe('a hostile page', () => {
     home?.remove();
   });
 
+  /** The newest tab at this path, once the browser driver knows it. */
+  async function shown(path: string): Promise<Page> {
+    return await until(`a tab at ${path}`, () => browser.context.pages().findLast((each) => each.url().endsWith(path)));
+  }
+
   test('T156 T158 addresses that only look like the approved one are refused', async () => {
     const host = `127.0.0.1:${site.port}`;
     for (const url of [
@@ -118,8 +123,7 @@ describe('a hostile page', () => {
     const snapshot = await client.text('page_snapshot');
     const ref = /button "First".*?\b(e\d+)\b/.exec(snapshot)?.[1];
     assert.ok(ref, snapshot);
-    const target = browser.context.pages().find((each) => each.url().endsWith('/swap'));
-    assert.ok(target);
+    const target = await shown('/swap');
     await target.evaluate(() => {
       document.body.innerHTML = '<button type="button" id="b" onclick="document.title=\'pressed\'">Second</button>';
     });
@@ -135,8 +139,7 @@ describe('a hostile page', () => {
 
   test('T001 a value as large as a frame, one byte more and far more arrives whole', async () => {
     await client.text('tab_open', { url: site.url('/textarea') });
-    const target = browser.context.pages().find((each) => each.url().endsWith('/textarea'));
-    assert.ok(target);
+    const target = await shown('/textarea');
     for (const length of [1_048_000, 1_048_576, 1_048_577, 1_049_600, 3_000_000]) {
       const filled = await client.call('page_fill', { selector: '#t', value: 'é'.repeat(length / 2) });
       assert.ok(!filled.isError, textOf(filled));
@@ -224,8 +227,7 @@ describe('a hostile page', () => {
   test('a link to a site not approved may be followed by the person’s word, but is not read', async () => {
     const away = site.url('/secret', 'evil.localhost');
     await client.text('tab_open', { url: site.url('/swap') });
-    const target = browser.context.pages().findLast((each) => each.url().endsWith('/swap'));
-    assert.ok(target);
+    const target = await shown('/swap');
     await target.evaluate((url) => {
       document.body.innerHTML = `<a id="go" href="${url}">Leave</a>`;
     }, away);
