@@ -15,10 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::OsRefusal;
 use super::random;
 use super::runtime_dir::{RuntimeDir, mode_of, our_uid};
+use crate::base::identity::LOCK_FILE;
 use crate::base::limits::{LOCK_FILE_BYTES_MAX, SECRET_BYTES};
-
-/// The file's name in the runtime directory.
-pub const LOCK_NAME: &str = "run.lock";
 
 const PRIVATE: u32 = 0o600;
 /// The file can vanish or appear between two of our system calls; each attempt starts afresh.
@@ -73,10 +71,10 @@ impl RunLock {
                     return Ok(Acquired::Busy { pid: read(dir)?.map(|record| record.pid) });
                 }
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(OsRefusal::io("lock", &dir.path_of(LOCK_NAME), error)),
+                Err(error) => return Err(OsRefusal::io("lock", &dir.path_of(LOCK_FILE), error)),
             }
         }
-        Err(OsRefusal::io("lock", &dir.path_of(LOCK_NAME), Errno::BUSY))
+        Err(OsRefusal::io("lock", &dir.path_of(LOCK_FILE), Errno::BUSY))
     }
 
     /// What peers of this run must know.
@@ -91,7 +89,7 @@ impl RunLock {
             file.write_all_at(&text, 0)?;
             file.set_len(text.len() as u64)
         };
-        written().map_err(|error| OsRefusal::io("write", &dir.path_of(LOCK_NAME), error))?;
+        written().map_err(|error| OsRefusal::io("write", &dir.path_of(LOCK_FILE), error))?;
         Ok(Self { record, _file: file })
     }
 }
@@ -106,15 +104,15 @@ pub fn read(dir: &RuntimeDir) -> Result<Option<LockRecord>, OsRefusal> {
             Ok(0) => break,
             Ok(read) => length += read,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(OsRefusal::io("read", &dir.path_of(LOCK_NAME), error)),
+            Err(error) => return Err(OsRefusal::io("read", &dir.path_of(LOCK_FILE), error)),
         }
     }
     match bytes.get(..length) {
         Some([]) => Ok(None),
         Some(text) if length <= LOCK_FILE_BYTES_MAX => {
-            from_text(text).map(Some).ok_or(OsRefusal::Corrupt { path: dir.path_of(LOCK_NAME) })
+            from_text(text).map(Some).ok_or(OsRefusal::Corrupt { path: dir.path_of(LOCK_FILE) })
         }
-        _ => Err(OsRefusal::TooLarge { path: dir.path_of(LOCK_NAME) }),
+        _ => Err(OsRefusal::TooLarge { path: dir.path_of(LOCK_FILE) }),
     }
 }
 
@@ -151,20 +149,20 @@ fn flock_holder(line: &str, inode: &str) -> Option<u32> {
 fn open(dir: &RuntimeDir, access: OFlags) -> Result<Option<File>, OsRefusal> {
     // NONBLOCK, or a planted FIFO would hold us here.
     let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    match rustix::fs::openat(dir, LOCK_NAME, flags, Mode::empty()) {
+    match rustix::fs::openat(dir, LOCK_FILE, flags, Mode::empty()) {
         Ok(fd) => check(dir, &stat(dir, fd.as_fd())?).map(|()| Some(File::from(fd))),
         Err(Errno::NOENT) => Ok(None),
         Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => {
-            Err(OsRefusal::NotAPlainFile { path: dir.path_of(LOCK_NAME) })
+            Err(OsRefusal::NotAPlainFile { path: dir.path_of(LOCK_FILE) })
         }
-        Err(error) => Err(OsRefusal::io("open", &dir.path_of(LOCK_NAME), error)),
+        Err(error) => Err(OsRefusal::io("open", &dir.path_of(LOCK_FILE), error)),
     }
 }
 
 fn make(dir: &RuntimeDir) -> Result<(), OsRefusal> {
-    let path = dir.path_of(LOCK_NAME);
+    let path = dir.path_of(LOCK_FILE);
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let made: OwnedFd = match rustix::fs::openat(dir, LOCK_NAME, flags, Mode::from_raw_mode(PRIVATE)) {
+    let made: OwnedFd = match rustix::fs::openat(dir, LOCK_FILE, flags, Mode::from_raw_mode(PRIVATE)) {
         Ok(fd) => fd,
         Err(Errno::EXIST) => return Ok(()),
         Err(error) => return Err(OsRefusal::io("make", &path, error)),
@@ -175,7 +173,7 @@ fn make(dir: &RuntimeDir) -> Result<(), OsRefusal> {
 }
 
 fn check(dir: &RuntimeDir, stat: &Stat) -> Result<(), OsRefusal> {
-    let path = dir.path_of(LOCK_NAME);
+    let path = dir.path_of(LOCK_FILE);
     let mode = mode_of(stat);
     if !FileType::from_raw_mode(stat.st_mode).is_file() || stat.st_nlink != 1 {
         Err(OsRefusal::NotAPlainFile { path })
@@ -193,15 +191,15 @@ fn check(dir: &RuntimeDir, stat: &Stat) -> Result<(), OsRefusal> {
 /// A lock on a file that was deleted meanwhile would exclude nobody.
 fn is_still_named(dir: &RuntimeDir, file: &File) -> Result<bool, OsRefusal> {
     let ours = stat(dir, file.as_fd())?;
-    match rustix::fs::statat(dir, LOCK_NAME, AtFlags::SYMLINK_NOFOLLOW) {
+    match rustix::fs::statat(dir, LOCK_FILE, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(named) => Ok((named.st_dev, named.st_ino) == (ours.st_dev, ours.st_ino)),
         Err(Errno::NOENT) => Ok(false),
-        Err(error) => Err(OsRefusal::io("examine", &dir.path_of(LOCK_NAME), error)),
+        Err(error) => Err(OsRefusal::io("examine", &dir.path_of(LOCK_FILE), error)),
     }
 }
 
 fn stat(dir: &RuntimeDir, fd: std::os::fd::BorrowedFd<'_>) -> Result<Stat, OsRefusal> {
-    rustix::fs::fstat(fd).map_err(|error| OsRefusal::io("examine", &dir.path_of(LOCK_NAME), error))
+    rustix::fs::fstat(fd).map_err(|error| OsRefusal::io("examine", &dir.path_of(LOCK_FILE), error))
 }
 
 #[derive(Serialize, Deserialize)]
@@ -267,7 +265,7 @@ mod tests {
         assert!(file.is_none());
         make(&dir).unwrap();
         let file = open(&dir, OFlags::RDWR).unwrap().unwrap();
-        std::fs::remove_file(dir.path_of(LOCK_NAME)).unwrap();
+        std::fs::remove_file(dir.path_of(LOCK_FILE)).unwrap();
         assert!(!is_still_named(&dir, &file).unwrap());
         make(&dir).unwrap();
         assert!(!is_still_named(&dir, &file).unwrap());
@@ -276,7 +274,7 @@ mod tests {
     #[test]
     fn what_is_no_plain_private_file_is_refused() {
         let (temp, dir) = fresh();
-        let path = dir.path_of(LOCK_NAME);
+        let path = dir.path_of(LOCK_FILE);
         let refused = || RunLock::acquire(&dir).unwrap_err();
         let plain = OsRefusal::NotAPlainFile { path: path.clone() };
 
@@ -305,7 +303,7 @@ mod tests {
     fn an_oversized_or_foreign_text_is_refused_and_an_empty_one_is_no_record() {
         let (_temp, dir) = fresh();
         drop(held(&dir));
-        let path = dir.path_of(LOCK_NAME);
+        let path = dir.path_of(LOCK_FILE);
         std::fs::write(&path, vec![b' '; LOCK_FILE_BYTES_MAX + 1]).unwrap();
         assert!(matches!(read(&dir).unwrap_err(), OsRefusal::TooLarge { .. }));
         for bad in ["{}", "{\"pid\":1,\"secret\":\"00\"}", "{\"pid\":1,\"pid\":2,\"secret\":\"\"}", "[1]"] {

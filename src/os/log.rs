@@ -8,6 +8,8 @@ use std::fmt::{Arguments, Write as _};
 use std::io::Write as _;
 use std::sync::OnceLock;
 
+use crate::base::identity::{LOG_ENV, LOG_FORMAT_ENV};
+
 /// How bad, or how detailed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -82,7 +84,7 @@ struct Settings {
 impl Settings {
     fn of_this_process() -> Self {
         let read = |name| std::env::var(name).unwrap_or_default();
-        Self::from_words(&read("GENKAN_LOG"), &read("GENKAN_LOG_FORMAT"))
+        Self::from_words(&read(LOG_ENV), &read(LOG_FORMAT_ENV))
     }
 
     fn from_words(level: &str, format: &str) -> Self {

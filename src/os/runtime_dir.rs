@@ -1,6 +1,6 @@
 //! Where the lock and the socket lie, and which directory is safe to hold them.
 //!
-//! Decides the directory (seed §4.3): `$XDG_RUNTIME_DIR/genkan`; on Linux, where MCP clients often pass only HOME, then
+//! Decides the directory: `$XDG_RUNTIME_DIR/genkan`; on Linux, where MCP clients often pass only HOME, then
 //! `/run/user/UID/genkan` if that directory is ours and 0700, then `genkan` in the cache directory; on macOS then
 //! `~/Library/Application Support/genkan`. Refuses a directory that is not ours, not 0700, or reached through a
 //! symlink in its last component. Everything later is done relative to the descriptor opened here, so a directory
@@ -15,8 +15,8 @@ use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::OsRefusal;
+use crate::base::identity::DIR_NAME;
 
-const NAME: &str = "genkan";
 const PRIVATE: u32 = 0o700;
 
 /// The environment variables that choose directories, read once.
@@ -49,7 +49,7 @@ impl Environment {
 
     /// Where wrappers lie.
     pub fn data_dir(&self) -> Result<PathBuf, OsRefusal> {
-        Ok(self.xdg_or_home("XDG_DATA_HOME", &self.xdg_data_home, ".local/share")?.join(NAME))
+        Ok(self.xdg_or_home("XDG_DATA_HOME", &self.xdg_data_home, ".local/share")?.join(DIR_NAME))
     }
 
     /// Where browsers look for manifests.
@@ -100,7 +100,7 @@ impl RuntimeDir {
 
     /// Where the directory is or would be; makes nothing.
     pub fn locate(environment: &Environment) -> Result<PathBuf, OsRefusal> {
-        Ok(Parent::of(environment)?.path.join(NAME))
+        Ok(Parent::of(environment)?.path.join(DIR_NAME))
     }
 
     /// The directory's path, for people. Files are reached through the descriptor.
@@ -127,14 +127,14 @@ impl RuntimeDir {
     }
 
     fn below(parent: &Path) -> Result<Self, OsRefusal> {
-        let path = parent.join(NAME);
+        let path = parent.join(DIR_NAME);
         let parent_fd = open_parent(parent)?;
-        let made = match rustix::fs::mkdirat(&parent_fd, NAME, Mode::from_raw_mode(PRIVATE)) {
+        let made = match rustix::fs::mkdirat(&parent_fd, DIR_NAME, Mode::from_raw_mode(PRIVATE)) {
             Ok(()) => true,
             Err(Errno::EXIST) => false,
             Err(error) => return Err(OsRefusal::io("make", &path, error)),
         };
-        let fd = open_dir(&parent_fd, Path::new(NAME), &path)?;
+        let fd = open_dir(&parent_fd, Path::new(DIR_NAME), &path)?;
         if made {
             // The umask may have taken bits that we need.
             rustix::fs::fchmod(&fd, Mode::from_raw_mode(PRIVATE))

@@ -21,9 +21,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use super::lock::RunLock;
 use super::runtime_dir::RuntimeDir;
 use super::{OsRefusal, log, peer};
-
-/// The socket's name in the runtime directory.
-pub const SOCKET_NAME: &str = "bridge.sock";
+use crate::base::identity::SOCKET_FILE;
 
 const PRIVATE: u32 = 0o600;
 /// Pause after the kernel could not give us a connection (no descriptors, no memory): such errors repeat at once.
@@ -39,7 +37,7 @@ impl Listener {
     pub fn bind(dir: &RuntimeDir, _lock: &RunLock) -> Result<Self, OsRefusal> {
         use interprocess::local_socket::traits::tokio::Listener as _;
         remove_stale(dir)?;
-        let refusal = |error| OsRefusal::io("bind", &dir.path_of(SOCKET_NAME), error);
+        let refusal = |error| OsRefusal::io("bind", &dir.path_of(SOCKET_FILE), error);
         let options =
             ListenerOptions::new().name(name(dir).map_err(refusal)?).mode(PRIVATE as _).reclaim_name(false);
         Ok(Self { inner: uds::Listener::from_options(options).map_err(refusal)? })
@@ -66,7 +64,7 @@ impl Listener {
 /// Connects to the broker and checks that it runs as the same user. An absent broker is `OsRefusal::Io`.
 pub async fn dial(dir: &RuntimeDir) -> Result<BridgeStream, OsRefusal> {
     use interprocess::local_socket::traits::tokio::Stream as _;
-    let refusal = |error| OsRefusal::io("reach", &dir.path_of(SOCKET_NAME), error);
+    let refusal = |error| OsRefusal::io("reach", &dir.path_of(SOCKET_FILE), error);
     let options = ConnectOptions::new().name(name(dir).map_err(refusal)?);
     let stream = uds::Stream::from_options(&options).await.map_err(refusal)?;
     BridgeStream::admit(stream.into())
@@ -92,7 +90,7 @@ impl BridgeStream {
 
     fn admit(inner: UnixStream) -> Result<Self, OsRefusal> {
         let cred = inner.peer_cred().map_err(|error| {
-            OsRefusal::io("identify the peer of", std::path::Path::new(SOCKET_NAME), error)
+            OsRefusal::io("identify the peer of", std::path::Path::new(SOCKET_FILE), error)
         })?;
         if !peer::same_user(cred.uid()) {
             return Err(OsRefusal::PeerNotUs { uid: cred.uid() });
@@ -127,13 +125,13 @@ impl AsyncWrite for BridgeStream {
 }
 
 fn name(dir: &RuntimeDir) -> io::Result<Name<'static>> {
-    dir.address_of(SOCKET_NAME).to_fs_name::<GenericFilePath>().map(Name::into_owned)
+    dir.address_of(SOCKET_FILE).to_fs_name::<GenericFilePath>().map(Name::into_owned)
 }
 
 /// Only a socket is removed: anything else was not left behind by us.
 fn remove_stale(dir: &RuntimeDir) -> Result<(), OsRefusal> {
-    let path = dir.path_of(SOCKET_NAME);
-    match rustix::fs::statat(dir, SOCKET_NAME, AtFlags::SYMLINK_NOFOLLOW) {
+    let path = dir.path_of(SOCKET_FILE);
+    match rustix::fs::statat(dir, SOCKET_FILE, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => return Ok(()),
         Err(error) => return Err(OsRefusal::io("examine", &path, error)),
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::Socket => {
@@ -141,7 +139,7 @@ fn remove_stale(dir: &RuntimeDir) -> Result<(), OsRefusal> {
         }
         Ok(_) => {}
     }
-    match rustix::fs::unlinkat(dir, SOCKET_NAME, AtFlags::empty()) {
+    match rustix::fs::unlinkat(dir, SOCKET_FILE, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(OsRefusal::io("remove", &path, error)),
     }
@@ -187,7 +185,7 @@ mod tests {
         let (dir, lock) = open(temp.path());
         round_trip(&dir, &lock).await;
         round_trip(&dir, &lock).await;
-        let mode = std::fs::metadata(dir.path_of(SOCKET_NAME)).unwrap().permissions().mode();
+        let mode = std::fs::metadata(dir.path_of(SOCKET_FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
 
@@ -208,16 +206,16 @@ mod tests {
         std::fs::create_dir(dir.path()).unwrap();
         round_trip(&dir, &lock).await;
         assert!(temp.path().join("moved/bridge.sock").exists());
-        assert!(!dir.path_of(SOCKET_NAME).exists());
+        assert!(!dir.path_of(SOCKET_FILE).exists());
     }
 
     #[tokio::test]
     async fn what_is_no_socket_is_not_removed() {
         let temp = tempfile::tempdir().unwrap();
         let (dir, lock) = open(temp.path());
-        std::fs::write(dir.path_of(SOCKET_NAME), "theirs").unwrap();
+        std::fs::write(dir.path_of(SOCKET_FILE), "theirs").unwrap();
         assert!(matches!(Listener::bind(&dir, &lock), Err(OsRefusal::NotAPlainFile { .. })));
-        assert_eq!(std::fs::read(dir.path_of(SOCKET_NAME)).unwrap(), b"theirs");
+        assert_eq!(std::fs::read(dir.path_of(SOCKET_FILE)).unwrap(), b"theirs");
     }
 
     #[tokio::test]

@@ -8,9 +8,9 @@ mod report;
 
 use std::path::{Path, PathBuf};
 
+use crate::base::identity::SOCKET_FILE;
 use crate::os::browsers::{BROWSERS, Browser};
 use crate::os::runtime_dir::{Environment, RuntimeDir};
-use crate::os::socket::SOCKET_NAME;
 use crate::os::{OsRefusal, lock};
 use crate::role::argv::{DoctorOptions, Fix};
 use registration::{Registration, Standing};
@@ -71,8 +71,8 @@ fn broker(environment: &Environment) -> Vec<Finding> {
         Err(refusal) => refused(subject, &refusal),
     };
     let held = lock.is_ok();
-    let socket = dir.path_of(SOCKET_NAME);
-    let answers = std::os::unix::net::UnixStream::connect(dir.address_of(SOCKET_NAME));
+    let socket = dir.path_of(SOCKET_FILE);
+    let answers = std::os::unix::net::UnixStream::connect(dir.address_of(SOCKET_FILE));
     let socket = match (answers, held) {
         (Ok(_), true) => Finding::ok("socket", "answers").at(&socket),
         (Ok(_), false) => {
