@@ -55,6 +55,7 @@ describe('the confirmation window', () => {
     const before = posts();
     const refused = client.refusal('page_click', { selector: '#send' });
     const window = await browser.confirmation();
+    await window.getByTestId('confirm-detail').waitFor();
     const shown = (await window.textContent('body')) ?? '';
     assert.ok(shown.includes(`127.0.0.1:${site.port}`), shown);
     assert.match(shown, /Send it/);
@@ -148,6 +149,7 @@ describe('the confirmation window', () => {
     await fresh();
     const filling = client.text('page_fill', { selector: '#password', value: 'correct horse' });
     const window = await browser.confirmation();
+    await window.getByTestId('confirm-detail').waitFor();
     assert.doesNotMatch((await window.textContent('body')) ?? '', /correct horse/);
     await answer(window, 'confirm-allow');
     assert.doesNotMatch(await filling, /correct horse/);
@@ -176,6 +178,7 @@ describe('the confirmation window', () => {
     await fresh();
     const clicking = client.text('page_click', { selector: '#link' });
     const window = await browser.confirmation();
+    await window.getByTestId('confirm-detail').waitFor();
     assert.match((await window.textContent('body')) ?? '', /\/linked/);
     await answer(window, 'confirm-allow');
     assert.match(await clicking, /navigat/i);
