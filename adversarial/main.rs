@@ -1,4 +1,5 @@
-//! Attackers against the built binary, one file a position.
+//! Attackers against the built binary, one file a position. Each test carries the id of its case and names the layer
+//! that must refuse.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -7,4 +8,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod lying_extension;
 mod mcp_client;
+mod other_user;
+mod same_user;
+mod stage;

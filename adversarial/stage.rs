@@ -1,0 +1,328 @@
+//! What every attacker needs: a home of its own, the real binary, both ends of its pipes, and a broker's end of the
+//! socket that speaks the real handshake.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use genkan::wire::bridge::Door;
+use genkan::wire::handshake::{Acceptor, AcceptorStep, attached_line};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A hang is a failure; nothing is measured.
+pub const HANG: Duration = Duration::from_secs(60);
+pub const SECRET: [u8; 32] = [7; 32];
+pub const ABORTED: i32 = 6;
+
+pub fn binary() -> &'static str {
+    env!("CARGO_BIN_EXE_genkan")
+}
+
+/// A home and runtime directory for one test.
+pub struct Home(TempDir);
+
+impl Home {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn runtime(&self) -> PathBuf {
+        self.path().join("genkan")
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        command.env_clear().env("HOME", self.path()).env("XDG_RUNTIME_DIR", self.path()).args(arguments);
+        command
+    }
+
+    /// Makes the runtime directory and a lock file as a broker of this user leaves them.
+    pub fn plant_lock(&self, pid: u32) {
+        let _ = std::fs::DirBuilder::new().mode(0o700).create(self.runtime());
+        let secret: String = SECRET.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut file = std::fs::File::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(self.runtime().join("run.lock"))
+            .unwrap();
+        file.write_all(json!({ "pid": pid, "secret": secret }).to_string().as_bytes()).unwrap();
+    }
+
+    pub fn broker(&self) -> Broker {
+        self.plant_lock(std::process::id());
+        Broker { listener: UnixListener::bind(self.runtime().join("bridge.sock")).unwrap() }
+    }
+}
+
+/// The host as a browser starts it.
+pub struct Host {
+    pub child: Child,
+    stdin: Option<ChildStdin>,
+    frames: Receiver<Vec<u8>>,
+    stderr: std::thread::JoinHandle<String>,
+}
+
+impl Host {
+    pub fn start(home: &Home) -> Self {
+        Self::run(home.command(&["--native-host", "--label", "chromium"]))
+    }
+
+    pub fn run(mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stdin = child.stdin.take();
+        let mut stdout = child.stdout.take().unwrap();
+        let mut stderr = child.stderr.take().unwrap();
+        let (sender, frames) = channel();
+        std::thread::spawn(move || {
+            while let Some(frame) = read_frame(&mut stdout) {
+                if sender.send(frame).is_err() {
+                    return;
+                }
+            }
+        });
+        let stderr = std::thread::spawn(move || {
+            let mut text = String::new();
+            let _ = stderr.read_to_string(&mut text);
+            text
+        });
+        Self { child, stdin, frames, stderr }
+    }
+
+    /// Past both hellos, with no broker.
+    pub fn greeted(home: &Home) -> Self {
+        let mut host = Self::start(home);
+        host.greet();
+        host
+    }
+
+    /// Past both hellos and attached to a broker of the test.
+    pub fn attached(home: &Home) -> (Self, Link) {
+        let broker = home.broker();
+        let host = Self::greeted(home);
+        let link = broker.attach();
+        loop {
+            if host.hear()["link"]["state"] == "attached" {
+                return (host, link);
+            }
+        }
+    }
+
+    pub fn greet(&mut self) {
+        assert_eq!(self.hear()["type"], "host_hello");
+        self.say(&hello());
+        assert_eq!(self.hear()["type"], "host_status_result");
+    }
+
+    pub fn hear(&self) -> Value {
+        serde_json::from_slice(&self.frames.recv_timeout(HANG).expect("a frame")).unwrap()
+    }
+
+    pub fn say(&mut self, frame: &Value) {
+        self.say_bytes(frame.to_string().as_bytes());
+    }
+
+    pub fn say_bytes(&mut self, json: &[u8]) {
+        let length = u32::try_from(json.len()).unwrap();
+        self.say_raw(&length.to_le_bytes());
+        self.say_raw(json);
+    }
+
+    /// A host that has gone is seen in how it ended, not here.
+    pub fn say_raw(&mut self, bytes: &[u8]) {
+        let _ = self.stdin.as_mut().unwrap().write_all(bytes);
+    }
+
+    pub fn close_input(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Waits for the end: status, frames not yet heard, and everything logged.
+    pub fn end(mut self) -> (ExitStatus, Vec<Value>, String) {
+        let mut rest = Vec::new();
+        while let Ok(frame) = self.frames.recv_timeout(HANG) {
+            rest.push(serde_json::from_slice(&frame).expect("only whole JSON frames on stdout"));
+        }
+        self.stdin = None;
+        (self.child.wait().unwrap(), rest, self.stderr.join().unwrap())
+    }
+
+    /// Ends it as the browser does.
+    pub fn close(mut self) -> String {
+        self.close_input();
+        let (status, _, log) = self.end();
+        assert_eq!(status.code(), Some(0), "{log}");
+        log
+    }
+
+    pub fn peak_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+}
+
+fn read_frame(stdout: &mut impl Read) -> Option<Vec<u8>> {
+    let mut prefix = [0; 4];
+    stdout.read_exact(&mut prefix).ok()?;
+    let mut frame = vec![0; u32::from_le_bytes(prefix) as usize];
+    stdout.read_exact(&mut frame).expect("stdout holds whole frames");
+    Some(frame)
+}
+
+pub fn hello() -> Value {
+    json!({
+        "type": "extension_hello", "bridge": 1, "extension": "0.1.0",
+        "instance": "0123456789abcdef0123456789abcdef", "capabilities": ["tab_control"],
+    })
+}
+
+pub fn request(id: u64) -> Value {
+    let caller = json!({ "key": "k", "name": "n", "image": "", "verified": false });
+    json!({ "id": id, "op": "tab_list", "args": {}, "caller": caller, "deadline": 55_000 })
+}
+
+pub fn done(id: u64, text: &str) -> Value {
+    json!({ "id": id, "ok": true, "data": { "text": text } })
+}
+
+/// The broker's end of the socket, in the hands of the test.
+pub struct Broker {
+    pub listener: UnixListener,
+}
+
+impl Broker {
+    pub fn accept(&self) -> Link {
+        let (stream, _) = self.listener.accept().unwrap();
+        stream.set_read_timeout(Some(HANG)).unwrap();
+        Link { lines: BufReader::new(stream.try_clone().unwrap()), stream }
+    }
+
+    /// Takes the next host through the real handshake.
+    pub fn attach(&self) -> Link {
+        let mut link = self.accept();
+        let mut acceptor = Acceptor::new(SECRET, [9; 32]);
+        link.send(&acceptor.hello());
+        loop {
+            let line = link.hear_line().expect("a line of the handshake");
+            match acceptor.on_line(line.as_bytes()).unwrap() {
+                AcceptorStep::SendWelcome(line) => link.send(&line),
+                AcceptorStep::Attach(_) => {
+                    link.send(&attached_line(1, Door::Open));
+                    return link;
+                }
+            }
+        }
+    }
+}
+
+pub struct Link {
+    lines: BufReader<UnixStream>,
+    pub stream: UnixStream,
+}
+
+impl Link {
+    pub fn to(socket: &Path) -> Self {
+        let stream = UnixStream::connect(socket).unwrap();
+        stream.set_read_timeout(Some(HANG)).unwrap();
+        Self { lines: BufReader::new(stream.try_clone().unwrap()), stream }
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        let _ = self.stream.write_all(bytes);
+    }
+
+    pub fn say(&mut self, line: &Value) {
+        self.send(format!("{line}\n").as_bytes());
+    }
+
+    /// The next line without its LF; `None` once the other end closed.
+    pub fn hear_line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        match self.lines.read_line(&mut line) {
+            Ok(0) => None,
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => None,
+            read => {
+                read.expect("a line or an end");
+                assert!(line.ends_with('\n'), "whole lines only: {line:?}");
+                line.pop();
+                Some(line)
+            }
+        }
+    }
+
+    pub fn hear(&mut self) -> Value {
+        serde_json::from_str(&self.hear_line().expect("a line")).unwrap()
+    }
+}
+
+/// The real broker: the program as an MCP client starts it.
+pub struct Serving {
+    child: Child,
+}
+
+impl Serving {
+    pub fn start(mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self { child: command.spawn().unwrap() }
+    }
+
+    /// Started, and its socket answers.
+    pub fn open(home: &Home) -> Self {
+        let serving = Self::start(home.command(&[]));
+        home.await_broker(serving.pid());
+        serving
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Home {
+    pub fn socket(&self) -> PathBuf {
+        self.runtime().join("bridge.sock")
+    }
+
+    /// What the lock file says now.
+    pub fn lock(&self) -> Option<(u64, [u8; 32])> {
+        let record: Value =
+            serde_json::from_slice(&std::fs::read(self.runtime().join("run.lock")).ok()?).ok()?;
+        let text = record["secret"].as_str()?.to_string();
+        let mut secret = [0; 32];
+        for (byte, at) in secret.iter_mut().zip((0..64).step_by(2)) {
+            *byte = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
+        }
+        Some((record["pid"].as_u64()?, secret))
+    }
+
+    pub fn await_broker(&self, pid: u32) {
+        let end = std::time::Instant::now() + HANG;
+        let is_open = || {
+            self.lock().is_some_and(|(holder, _)| holder == u64::from(pid))
+                && UnixStream::connect(self.socket()).is_ok()
+        };
+        while !is_open() {
+            assert!(std::time::Instant::now() < end, "the broker opened");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
