@@ -106,6 +106,7 @@ describe('attacks on the confirmation window', () => {
     await window.keyboard.press('Enter').catch(() => {});
     await clicking;
     await until('the form to be sent', () => posts() === before + 1);
+    await page.waitForURL('**/sent');
     await page.goto(site.url());
   });
 

@@ -122,6 +122,5 @@ describe('the confirmation under cover', { concurrency: false }, () => {
     desktop.press();
     await clicking;
     await until('the form to be sent', () => posts() === 1);
-    await page.goto(site.url());
   });
 });

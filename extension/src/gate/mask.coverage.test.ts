@@ -121,16 +121,30 @@ function table(): string {
     .join('\n');
 }
 
+/** The cells of a table, whatever its columns are padded with. */
+function cells(text: string): string[][] {
+  const rows = text.split('\n').filter((line) => line.startsWith('|'));
+  return rows.map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim().replace(/^-+$/, '---')),
+  );
+}
+
 test('t167_docs_masking_says_exactly_what_is_covered', () => {
   const page = readFileSync(DOC, 'utf8');
-  const [head = '', rest = ''] = page.split('<!-- table -->\n');
-  const [, tail = ''] = rest.split('<!-- end of table -->');
-  const written = `${head}<!-- table -->\n${table()}\n<!-- end of table -->${tail}`;
-  if (process.env['GENKAN_WRITE_DOCS'] === '1') writeFileSync(DOC, written);
-  else expect(page).toBe(written);
+  const [head = '', rest = ''] = page.split('<!-- table -->');
+  const [old = '', tail = ''] = rest.split('<!-- end of table -->');
+  const measured = table();
+  if (process.env['GENKAN_WRITE_DOCS'] === '1') {
+    writeFileSync(DOC, `${head}<!-- table -->\n\n${measured}\n\n<!-- end of table -->${tail}`);
+  } else expect(cells(old)).toEqual(cells(measured));
 });
 
-const RULES = process.env['GENKAN_SECRET_RULES'] ?? '/work/shared/data/secrets/gitleaks.toml';
+/** Public sample data beside the repository, where there is any. */
+const SHARED = process.env['GENKAN_SHARED'] ?? join(import.meta.dirname, '../../../../shared');
+const RULES = join(SHARED, 'data/secrets/gitleaks.toml');
 
 interface Family {
   id: string;
