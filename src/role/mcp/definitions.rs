@@ -47,11 +47,15 @@ fn definition(tool: &catalogue::Tool) -> Tool {
     definition
 }
 
-/// The schema of a tool's `structuredContent`; list-type tools have one.
+/// The schema of a tool's `structuredContent`; list-type tools have one. Clients refuse a result that does not fit it, so the
+/// rows of `tab_list` are the ones that the extension's `browser/tabs.ts` makes.
 pub fn output_schema(tool: &str) -> Option<JsonObject> {
     let (list, row) = match tool {
         "list_browsers" => ("browsers", json!({"browser": {"type": "string"}})),
-        "tab_list" => ("tabs", json!({"tabId": {"type": "integer"}, "active": {"type": "boolean"}})),
+        "tab_list" => (
+            "tabs",
+            json!({"id": {"type": "integer"}, "origin": {"type": "string"}, "active": {"type": "boolean"}}),
+        ),
         _ => return None,
     };
     let required: Vec<&String> = row.as_object().into_iter().flat_map(|row| row.keys()).collect();
