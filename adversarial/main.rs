@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod command_line;
 mod lying_extension;
 mod mcp_client;
 mod other_user;
