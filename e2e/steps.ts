@@ -5,7 +5,18 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 
-type Step = { name: string; run: string; ran?: RegExp; env?: Record<string, string> };
+/** Opens once; what one lane makes and the other needs. */
+class Gate {
+  #open: () => void = () => {};
+  readonly opened = new Promise<void>((open) => {
+    this.#open = open;
+  });
+  open(): void {
+    this.#open();
+  }
+}
+
+type Step = { name: string; run: string; ran?: RegExp; env?: Record<string, string>; opens?: Gate; waits?: Gate };
 
 const root = path.resolve(import.meta.dirname, '..');
 const ranDir = path.join(root, 'target/ran');
@@ -14,21 +25,24 @@ const NODE = /^\s*✔ (.+?) \([\d.]+m?s\)/;
 const VITEST = /^\s*✓ (.+?)(?: \d+ms)?$/;
 const fuzzSeconds = process.env['GENKAN_FUZZ_SECONDS'] ?? '3';
 
+const programs = new Gate();
 const rust: Step[] = [
   { name: 'rustfmt', run: 'cargo fmt --check' },
-  { name: 'pure layers', run: 'cargo check -q --lib --no-default-features' },
+  // Builds the program that the browser tests run, too: one profile, compiled once.
+  { name: 'rust build', run: 'cargo test -q --no-run', opens: programs },
+  { name: 'rust tests', run: 'cargo test --no-fail-fast', ran: RUST },
   { name: 'clippy', run: 'cargo clippy -q --all-targets -- -D warnings' },
-  { name: 'host build', run: 'cargo build -q' },
-  { name: 'rust tests', run: 'cargo test --no-fail-fast -- --skip docs_gate', ran: RUST },
+  { name: 'pure layers', run: 'cargo check -q --lib --no-default-features' },
   { name: 'models', run: 'bash model/run.sh', ran: RUST },
   { name: 'fuzz', run: `bash fuzz/run.sh ${fuzzSeconds}` },
 ];
 const web: Step[] = [
-  { name: 'contract', run: 'npm run -s contract' },
+  { name: 'contract', run: 'npm run -s contract', env: { CARGO_TARGET_DIR: 'target/contract' } },
   { name: 'biome', run: 'npx biome ci --error-on-warnings .' },
   { name: 'extension build', run: 'npm run -s build' },
   { name: 'types', run: 'npm run -s check' },
   { name: 'extension tests', run: 'npm run -s test', ran: VITEST },
+  { name: 'demo', run: 'node e2e/demo.ts', waits: programs },
   { name: 'e2e', run: 'npm run -s e2e', ran: NODE },
 ];
 const last: Step[] = [{ name: 'docs gate', run: 'cargo test --test docs', env: { GENKAN_REQUIRE_RAN: '1' } }];
@@ -66,7 +80,11 @@ function note(name: string, text: string, pattern: RegExp): void {
 
 /** A lane goes on after a red step, so that one run shows everything that is wrong. */
 async function lane(steps: Step[]): Promise<void> {
-  for (const step of steps) await execute(step);
+  for (const step of steps) {
+    await step.waits?.opened;
+    await execute(step);
+    step.opens?.open();
+  }
 }
 
 fs.rmSync(ranDir, { recursive: true, force: true });
