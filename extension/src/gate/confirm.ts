@@ -58,11 +58,6 @@ export function afterAllowed(rule: ConfirmRule, act: Act, graces: readonly Grace
   return rule === 'high_risk' ? [...kept, { ...act, until: now + CONFIRM_GRACE_MS }] : kept;
 }
 
-/** An allowed act that could not be done covers nothing. */
-export function withoutAct(act: Act, graces: readonly Grace[]): Grace[] {
-  return graces.filter((g) => !isFor(g, act));
-}
-
 /** A tab that shows another site, or is gone (`url` undefined), keeps no grace. */
 export function afterNavigation(graces: readonly Grace[], tab: number, url: string | undefined): Grace[] {
   const site = url === undefined ? undefined : classify(url);

@@ -211,6 +211,19 @@ describe('the person is asked', () => {
     expect(ask).toHaveBeenCalledTimes(2);
   });
 
+  test('a yes whose act led to another site covers nothing there, nor back here', async () => {
+    let now = tab;
+    const act = async () => {
+      now = { ...tab, url: 'https://elsewhere.example/' };
+      return { blocks: [{ kind: 'own' as const, text: 'done' }] };
+    };
+    const { serve, ask } = setUp({ tab: async () => now }, { intended: submit, act });
+    await serve(click);
+    now = tab;
+    await serve(click);
+    expect(ask).toHaveBeenCalledTimes(2);
+  });
+
   test('a yes for an act that then could not be done covers nothing', async () => {
     const act = async () => {
       throw new Refused('EXECUTION_FAILED');

@@ -15,7 +15,6 @@ import {
   mustAsk,
   refusalOf,
   type Answer as Verdict,
-  withoutAct,
 } from './confirm';
 import { egress, egressRefusal, type PageResult } from './egress';
 import { classify, type UnsupportedReason } from './origin';
@@ -124,11 +123,9 @@ export class Gates {
     refuseReach(plan.intended?.destination);
     const allowed = plan.waived === true ? null : await this.#confirm(call, tab, row.page, plan.intended, progress);
     call.signal.throwIfAborted();
-    const result = await plan.act().catch((thrown: unknown) => {
-      // A yes whose element or page was gone by then approved nothing, so it covers nothing either.
-      if (allowed !== null) this.#graces = withoutAct(allowed, this.#graces);
-      throw thrown;
-    });
+    const result = await plan.act();
+    // Only now: a yes whose element or page was gone by then approved nothing, so it covers nothing either.
+    if (allowed !== null) await this.#cover(call, tab, allowed);
     return tab.assumed === true ? { ...result, blocks: [{ kind: 'own', text: ASSUMED }, ...result.blocks] } : result;
   }
 
@@ -176,9 +173,15 @@ export class Gates {
     const after = await this.#world.tab(call, tab.id);
     if (classify(tab.url).kind === 'web' && originOf(after) !== originOf(tab)) throw voided();
     await this.#mayTouch(call, page, after);
-    this.#graces = afterAllowed(rule, act, this.#graces, this.#world.now());
     progress('acting');
     return act;
+  }
+
+  /** The yes covers further acts of its kind, unless its own act led the tab to another site or closed it. */
+  async #cover(call: Call<Op>, tab: Tab, allowed: Act): Promise<void> {
+    const shown = await this.#world.tab(call, tab.id).catch(() => null);
+    if (shown === null || originOf(shown) !== originOf(tab)) return;
+    this.#graces = afterAllowed(specOf(call.op).confirm, allowed, this.#graces, this.#world.now());
   }
 
   #notAllowed(call: Call<Op>, origin: string): Refused {
