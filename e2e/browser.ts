@@ -8,7 +8,8 @@ import path from 'node:path';
 import { type BrowserContext, type CDPSession, chromium, type Page, type Worker } from 'playwright-core';
 import { BINARY, EXTENSION, type Home, until } from './home.ts';
 
-const ARGS = [
+/** What every Chromium here runs with; headless unless a test needs a screen. */
+export const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
@@ -200,7 +201,7 @@ async function launch(home: Home, profile: string, options: Start): Promise<Brow
     viewport: null,
     args: [
       ...(options.headed ? [] : ['--headless=new']),
-      ...ARGS,
+      ...FLAGS,
       `--disable-extensions-except=${extensions}`,
       `--load-extension=${extensions}`,
       ...(options.args ?? []),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { test } from 'node:test';
-import { Browser, register } from './browser.ts';
+import { Browser, FLAGS, register } from './browser.ts';
 import { Client } from './client.ts';
 import { EXTENSION, Home, until } from './home.ts';
 import { Site } from './site.ts';
@@ -114,13 +114,7 @@ test('with nobody watching, the worker outlives its idle limit and the first cal
     '/usr/bin/chromium',
     [
       '--headless=new',
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
+      ...FLAGS,
       `--user-data-dir=${profile}`,
       `--disable-extensions-except=${EXTENSION}`,
       `--load-extension=${EXTENSION}`,

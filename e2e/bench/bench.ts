@@ -6,7 +6,7 @@ import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 
 process.env['GENKAN_BINARY'] ??= path.resolve(import.meta.dirname, '../../target/release/genkan');
-const { Browser } = await import('../browser.ts');
+const { Browser, FLAGS } = await import('../browser.ts');
 const { Client, textOf } = await import('../client.ts');
 const { Home } = await import('../home.ts');
 const { Site } = await import('../site.ts');
@@ -16,16 +16,6 @@ const { median, quantile } = await import('./median.ts');
 const DOCS =
   ['/usr/share/doc/python3.11/html', '/usr/share/doc/python3/html'].find((dir) => fs.existsSync(`${dir}/library`)) ??
   '';
-const ARGS = [
-  '--headless=new',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 const FORM = `<!doctype html><title>Form</title><h1>Order</h1><label>Name <input id=n></label><label>Email <input type=email></label>
 <label>Size <select><option>S<option>M<option>L</select></label>
 <button type=button onclick="document.getElementById('o').textContent = +document.getElementById('o').textContent + 1">Count</button><output id=o>0</output>`;
@@ -83,7 +73,7 @@ const docsUrl = `http://127.0.0.1:${(docs.address() as { port: number }).port}`;
 
 console.log('measuring the floor …');
 const socket = await socketEcho(home);
-const floor = await bareHost(home, site.url(), ARGS);
+const floor = await bareHost(home, site.url(), ['--headless=new', ...FLAGS]);
 row('floor: Unix socket echo', `${socket.toFixed(2)} ms`);
 row('floor: native messaging echo', `${floor.echo.toFixed(2)} ms`);
 row('floor: tab query by a bare host', `${floor.tabs.toFixed(2)} ms`);
