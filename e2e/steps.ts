@@ -38,7 +38,7 @@ const rust: Step[] = [
 ];
 const web: Step[] = [
   { name: 'contract', run: 'npm run -s contract', env: { CARGO_TARGET_DIR: 'target/contract' } },
-  { name: 'biome', run: 'npx biome ci --error-on-warnings .' },
+  { name: 'biome', run: 'npx biome ci --colors=off --error-on-warnings .' },
   { name: 'extension build', run: 'npm run -s build' },
   { name: 'types', run: 'npm run -s check' },
   { name: 'extension tests', run: 'npm run -s test', ran: VITEST },
