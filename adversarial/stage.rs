@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use genkan::wire::bridge::Door;
@@ -151,8 +151,14 @@ impl Host {
     /// Waits for the end: status, frames not yet heard, and everything logged.
     pub fn end(mut self) -> (ExitStatus, Vec<Value>, String) {
         let mut rest = Vec::new();
-        while let Ok(frame) = self.frames.recv_timeout(HANG) {
-            rest.push(serde_json::from_slice(&frame).expect("only whole JSON frames on stdout"));
+        loop {
+            match self.frames.recv_timeout(HANG) {
+                Ok(frame) => {
+                    rest.push(serde_json::from_slice(&frame).expect("only whole JSON frames on stdout"))
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("the host did not end"),
+            }
         }
         self.stdin = None;
         (self.child.wait().unwrap(), rest, self.stderr.join().unwrap())
@@ -270,12 +276,15 @@ impl Link {
 /// The real broker: the program as an MCP client starts it.
 pub struct Serving {
     child: Child,
+    answers: BufReader<ChildStdout>,
 }
 
 impl Serving {
     pub fn start(mut command: Command) -> Self {
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        Self { child: command.spawn().unwrap() }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        Self { child, answers }
     }
 
     /// Started, and its socket answers.
@@ -287,6 +296,23 @@ impl Serving {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Whether this process holds the door, by its own answer to a call.
+    pub fn holds_the_door(&mut self) -> bool {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let params = json!({ "name": "list_browsers", "arguments": {}, "_meta": meta });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        writeln!(self.child.stdin.as_mut().unwrap(), "{call}").unwrap();
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let busy = answer.to_string().contains("BROKER_BUSY");
+        assert_eq!(answer["result"]["isError"], busy, "{answer}");
+        !busy
     }
 }
 

@@ -60,7 +60,7 @@ pub const CONNECT_WAIT_ASLEEP_MS: u32 = 35_000;
 pub const PROGRESS_EVERY_MS: u32 = 5_000;
 /// States of one call that may wait to be reported.
 pub const PROGRESS_STATES_MAX: usize = 8;
-/// Milliseconds for the last lines to reach an MCP client whose input has ended.
+/// Milliseconds for the last lines or frames to reach a peer whose input has ended.
 pub const LAST_LINES_MS: u32 = 1_000;
 /// Milliseconds for a peer of the bridge socket to finish its handshake.
 pub const HANDSHAKE_MS: u32 = 5_000;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use crate::base::limits::{EXTENSION_HELLO_MS, NM_IN_BYTES_MAX, NM_OUT_BYTES_MAX};
+use crate::base::limits::{EXTENSION_HELLO_MS, LAST_LINES_MS, NM_IN_BYTES_MAX, NM_OUT_BYTES_MAX};
 use crate::os::runtime_dir::Environment;
 use crate::os::stdio::{self, Outbox, StreamFault};
 use crate::os::{fail_point, log, peer};
@@ -69,8 +69,8 @@ impl core::fmt::Display for Ending {
 /// Serves one browser until its port closes.
 pub async fn serve(environment: Environment, label: Option<String>) -> Ending {
     let label = label.unwrap_or_else(|| peer::label_of(peer::parent().image.as_deref()).into());
-    let stdout = match stdio::stdout_outbox() {
-        Ok((stdout, _end)) => stdout,
+    let (stdout, written) = match stdio::stdout_outbox() {
+        Ok(opened) => opened,
         Err(error) => return Ending::NoStreams(error.to_string()),
     };
     let stdin = stdio::stdin_messages(NmFrames::new(NM_IN_BYTES_MAX));
@@ -80,6 +80,8 @@ pub async fn serve(environment: Environment, label: Option<String>) -> Ending {
         0 => log::info(format_args!("{ending}")),
         _ => log::error(format_args!("{ending}")),
     }
+    // What was said is written out, unless nobody reads it.
+    let _ = tokio::time::timeout(Duration::from_millis(LAST_LINES_MS.into()), written).await;
     ending
 }
 
