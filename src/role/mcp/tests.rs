@@ -122,3 +122,46 @@ async fn a_line_too_long_to_keep_is_refused_and_the_service_goes_on() {
     assert_eq!(talk.hear().await["error"]["code"], -32600);
     assert!(talk.ask(modern(1, "tools/list", json!({}))).await["result"]["tools"].is_array());
 }
+
+/// What is said about a call that waits for a browser until its patience ends; the last line is the answer.
+async fn waiting_call(meta: Value) -> Vec<Value> {
+    let mut talk = Talk::open(true);
+    let mut call = modern(1, "tools/call", json!({"name": "tab_list"}));
+    call["params"]["_meta"].as_object_mut().unwrap().extend(meta.as_object().unwrap().clone());
+    talk.say(call).await;
+    let mut said = Vec::new();
+    loop {
+        said.push(talk.hear().await);
+        if said.last().unwrap().get("id").is_some() {
+            assert!(talk.end().await.is_empty(), "nothing follows the answer");
+            return said;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_call_reports_progress_in_strictly_increasing_steps_until_its_answer() {
+    let mut said = waiting_call(json!({"progressToken": "t"})).await;
+    assert_eq!(said.pop().unwrap()["result"]["isError"], true);
+    // Thirty-five seconds of patience, a report every five; the last may meet the answer.
+    assert!((6..=7).contains(&said.len()), "{said:?}");
+    for (report, step) in said.iter().zip(1..) {
+        assert_eq!(report["method"], "notifications/progress");
+        let told =
+            json!({"progressToken": "t", "progress": f64::from(step), "message": "Waiting for the browser."});
+        assert_eq!(report["params"], told);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_without_a_token_is_never_reported_on() {
+    let said = waiting_call(json!({})).await;
+    assert_eq!(said.len(), 1, "{said:?}");
+}
+
+#[test]
+fn only_a_client_that_hears_of_progress_may_wait_beyond_a_minute() {
+    use rmcp::model::{NumberOrString, ProgressToken};
+    assert!(wait::budget_ms(None) < 60_000);
+    assert_eq!(wait::budget_ms(Some(&ProgressToken(NumberOrString::Number(0)))), 120_000);
+}
