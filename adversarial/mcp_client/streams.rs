@@ -31,6 +31,15 @@ fn t010_t178_a_panic_in_any_thread_leaves_only_protocol_on_stdout() {
     }
 }
 
+#[test]
+fn t010_t178_what_a_library_prints_goes_to_stderr() {
+    let mut server = Server::start(&[("GENKAN_FAIL_POINT", "mcp-print")]);
+    assert_eq!(server.ask(&call(1, "list_browsers", json!({})))["id"], 1);
+    let (_, said, logged) = server.end();
+    assert!(said.is_empty(), "{said:?}");
+    assert!(logged.contains("fail point mcp-print"), "{logged}");
+}
+
 fn assert_protocol(said: &[String]) {
     for line in said {
         let message: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("not protocol: {line}"));

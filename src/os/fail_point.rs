@@ -13,3 +13,16 @@ pub fn reach(place: &str) {
 /// Nothing, in a release build.
 #[cfg(not(debug_assertions))]
 pub fn reach(_place: &str) {}
+
+/// Prints to standard output here if the environment names this place, as a careless library would.
+#[cfg(debug_assertions)]
+#[allow(clippy::print_stdout, reason = "printing is the whole purpose, and only debug builds hold it")]
+pub fn print(place: &str) {
+    if std::env::var_os("GENKAN_FAIL_POINT").is_some_and(|named| named == place) {
+        println!("fail point {place}");
+    }
+}
+
+/// Nothing, in a release build.
+#[cfg(not(debug_assertions))]
+pub fn print(_place: &str) {}

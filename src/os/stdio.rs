@@ -209,8 +209,10 @@ pub fn stream_outbox<W: AsyncWrite + Unpin + Send + 'static>(sink: W) -> (Outbox
 /// The one writer of standard output, on a thread of its own. The receiver resolves once everything queued is written
 /// and every [`Outbox`] is gone, or the stream broke.
 pub fn stdout_outbox() -> io::Result<(Outbox, oneshot::Receiver<()>)> {
-    // A descriptor of our own: the standard handle would split messages at every LF.
+    // A descriptor of our own: the standard handle would split messages at every LF. What anything else prints goes to
+    // standard error from here on, because standard output is protocol.
     let sink = std::fs::File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    rustix::stdio::dup2_stdout(io::stderr())?;
     let (sender, receiver) = mpsc::channel(OUTBOX_FRAMES_MAX);
     let (ended, end) = oneshot::channel();
     std::thread::spawn(move || {

@@ -93,6 +93,7 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         fail_point::reach("mcp-call");
+        fail_point::print("mcp-print");
         let Some(tool) = catalogue::tool(&request.name) else {
             let name = shown(&request.name, CLIENT_NAME_CHARS_MAX);
             return Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None));
