@@ -28,6 +28,7 @@ describe('a hostile page', () => {
       '/inner': '<h2>Inner same origin</h2><button type="button">Inner button</button>',
       '/secret': '<h2>Other site secret</h2>',
       '/swap': '<!doctype html><title>Swap</title><button type="button" id="b">First</button>',
+      '/leave': '<!doctype html><title>Leave</title>',
       '/textarea': '<!doctype html><title>Area</title><textarea id="t"></textarea>',
       '/split':
         '<!doctype html><title>Split</title><p>key=<b>sk-live-4f9a8b7c6d5e</b><i>4f3a2b1c0d9e8f7a6b5c</i> and 4111&#8203;1111&#173;1111&#8205;1111</p>',
@@ -226,8 +227,8 @@ describe('a hostile page', () => {
 
   test('a link to a site not approved may be followed by the person’s word, but is not read', async () => {
     const away = site.url('/secret', 'evil.localhost');
-    await client.text('tab_open', { url: site.url('/swap') });
-    const target = await shown('/swap');
+    await client.text('tab_open', { url: site.url('/leave') });
+    const target = await shown('/leave');
     await target.evaluate((url) => {
       document.body.innerHTML = `<a id="go" href="${url}">Leave</a>`;
     }, away);
