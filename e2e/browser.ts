@@ -26,6 +26,8 @@ export type Start = {
   headed?: boolean;
   /** Folders of other unpacked extensions in the same profile. */
   others?: string[];
+  /** In place of the built extension: a copy of it that a test changed. */
+  extension?: string;
   args?: string[];
 };
 
@@ -193,7 +195,7 @@ export function register(home: Home, profile: string): void {
 }
 
 async function launch(home: Home, profile: string, options: Start): Promise<BrowserContext> {
-  const extensions = [EXTENSION, ...(options.others ?? [])].join(',');
+  const extensions = [options.extension ?? EXTENSION, ...(options.others ?? [])].join(',');
   return await chromium.launchPersistentContext(profile, {
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
     headless: false,

@@ -1,5 +1,5 @@
-/* page_screenshot. Decides that a picture shows only the tab that was asked for: the tab must be in front of its window
-   before and after, on the same approved site. Refuses while the person has not switched pictures on. A picture is not
+/* page_screenshot. Decides that a picture shows only the tab that was asked for: the tab must be in front of its window,
+   on the same approved site, from before the picture until after it. Refuses while the person has not switched pictures on. A picture is not
    masked: what the person would see, the client sees. */
 import { IMAGE_BYTES_MAX } from '../contract/limits';
 import type { Entry } from '../gate/allowlist';
@@ -29,11 +29,27 @@ type Area = { x: number; y: number; width: number; height: number };
 export async function capture(call: Call<'page_screenshot'>, tab: Tab, entries: readonly Entry[]): Promise<PageResult> {
   if (!(await settings()).screenshots || !(await chrome.permissions.contains({ origins: [ALL_SITES] })))
     throw switchedOff();
-  const { ref, format = 'jpeg', quality = 70, maxWidth = 1_280 } = call.args;
-  await inFront(tab);
-  const measured = ref === undefined ? undefined : await measure(call, tab, ref, entries);
-  const picture = await shoot(tab.windowId, call.signal);
-  await inFront(tab);
+  const { ref } = call.args;
+  const front = new Front(tab);
+  try {
+    await inFront(tab);
+    const measured = ref === undefined ? undefined : await measure(call, tab, ref, entries);
+    const picture = await shoot(tab.windowId, call.signal);
+    await inFront(tab);
+    if (front.left) throw movedOn();
+    return await developed(call, tab, measured, picture);
+  } finally {
+    front.stop();
+  }
+}
+
+async function developed(
+  call: Call<'page_screenshot'>,
+  tab: Tab,
+  measured: ResultOf<'rect'> | undefined,
+  picture: ImageBitmap,
+): Promise<PageResult> {
+  const { format = 'jpeg', quality = 70, maxWidth = 1_280 } = call.args;
   const area = measured === undefined ? whole(picture) : cropOf(measured, picture);
   const blob = await shrunk(picture, area, maxWidth, { type: `image/${format}`, quality: quality / 100 });
   return {
@@ -55,10 +71,40 @@ async function inFront(tab: Tab): Promise<void> {
     );
   }
   if (originShown(now.url) !== originShown(tab.url) || now.windowId !== tab.windowId) {
-    throw new Refused(
-      'EXECUTION_FAILED',
-      'The tab moved on while the picture was taken, so it was thrown away. Try again.',
-    );
+    throw movedOn();
+  }
+}
+
+const movedOn = (): Refused =>
+  new Refused('EXECUTION_FAILED', 'The tab moved on while the picture was taken, so it was thrown away. Try again.');
+
+/** Notices a tab that leaves the front, or its site, and is back before anyone looks: a client may switch tabs meanwhile. */
+class Front {
+  left = false;
+  readonly #tab: Tab;
+  readonly #site: string;
+  readonly #activated = (now: { tabId: number; windowId: number }) => {
+    if (now.windowId === this.#tab.windowId && now.tabId !== this.#tab.id) this.left = true;
+  };
+  readonly #updated = (id: number, { url }: { url?: string }) => {
+    if (id === this.#tab.id && url !== undefined && originShown(url) !== this.#site) this.left = true;
+  };
+  readonly #detached = (id: number) => {
+    if (id === this.#tab.id) this.left = true;
+  };
+
+  constructor(tab: Tab) {
+    this.#tab = tab;
+    this.#site = originShown(tab.url);
+    chrome.tabs.onActivated.addListener(this.#activated);
+    chrome.tabs.onUpdated.addListener(this.#updated);
+    chrome.tabs.onDetached.addListener(this.#detached);
+  }
+
+  stop(): void {
+    chrome.tabs.onActivated.removeListener(this.#activated);
+    chrome.tabs.onUpdated.removeListener(this.#updated);
+    chrome.tabs.onDetached.removeListener(this.#detached);
   }
 }
 

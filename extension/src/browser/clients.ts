@@ -43,6 +43,9 @@ export async function makeCurrent(caller: Caller, tabId: number): Promise<void> 
 
 export async function noteOpened(caller: Caller, tabId: number): Promise<void> {
   await amend(caller, (now) => ({ ...now, current: tabId, opened: [...now.opened, tabId] }));
+  // A tab that opens in front is activated before it is noted here as opened.
+  const tab = await chrome.tabs.get(tabId).catch(() => undefined);
+  if (tab?.active === true) await touch(tabId);
   await mark(tabId);
 }
 

@@ -3,6 +3,7 @@
 import type { Caller } from '../contract/frames';
 import { approves, type Entry } from '../gate/allowlist';
 import type { Tab } from '../gate/dispatch';
+import { Masks } from '../gate/mask';
 import { originShown } from '../gate/origin';
 import { Refused } from '../gate/refused';
 import { holding } from './clients';
@@ -80,9 +81,9 @@ export function shown(tab: Tab, entries: readonly Entry[], current: number | nul
   return { ...bare, url: tab.url, title: tab.title, current: tab.id === current };
 }
 
-/** Whether a client's search words are in what it may know. */
+/** Whether a client's search words are in what it may know: as it is told, or it could ask for what is masked bit by bit. */
 export function matches(tab: TabShown, query: string | undefined): boolean {
   if (query === undefined) return true;
   const hay = 'url' in tab ? `${tab.title}\n${tab.url}` : tab.origin;
-  return hay.toLowerCase().includes(query.toLowerCase());
+  return new Masks().text(hay).toLowerCase().includes(query.toLowerCase());
 }
