@@ -98,8 +98,15 @@ async function lookAt(
 }
 
 function intendedBy({ doc, probe }: Looked): Intended {
-  const { kind, role, name, destination } = probe;
-  return { kind, origin: doc.origin, role, name, ...(destination === undefined ? {} : { destination }) };
+  const { kind, role, name, destination, twofold } = probe;
+  return {
+    kind,
+    origin: doc.origin,
+    role,
+    name,
+    ...(destination === undefined ? {} : { destination }),
+    ...(twofold === undefined ? {} : { twofold }),
+  };
 }
 
 async function act(

@@ -142,6 +142,7 @@ export async function ask<O extends Op>(
 ): Promise<ResultOf<O>> {
   signal.throwIfAborted();
   if (!injected.has(doc.id)) await inject(doc);
+  signal.throwIfAborted();
   const call = `${key}.${op}`;
   const stop = () =>
     void send(doc, { genkan: 1, call: `${call}.abort`, op: 'abort', args: { of: call } }).catch(() => undefined);

@@ -140,9 +140,48 @@ describe('each gate stops the call before the act', () => {
       await codeOf(setUp({ ...over, opened: async () => false }, {}, 'approved_or_opened').serve(request('page_back'))),
     ).toBe('SITE_NOT_ALLOWED');
   });
+
+  test.each([
+    'chrome://settings/',
+    'chrome-extension://abc/confirm.html',
+    'https://chromewebstore.google.com/',
+    'http://genkan.localhost:1/',
+  ])('T157 %s stays out of reach in a tab the client opened itself', async (url) => {
+    const over = { tab: async () => ({ ...tab, url }), opened: async () => true };
+    const { serve, act } = setUp(over, {}, 'approved_or_opened');
+    expect(await codeOf(serve(request('page_reload')))).toBe('UNSUPPORTED_PAGE');
+    expect(await codeOf(serve(request('page_navigate', { url: SITE })))).toBe('UNSUPPORTED_PAGE');
+    expect(act).not.toHaveBeenCalled();
+  });
 });
 
 describe('the person is asked', () => {
+  test('a yes to filling a password does not cover filling one and sending it', async () => {
+    const fill = request('page_fill', { ref: 'e1', value: 'x' });
+    const secret: Intended = { kind: 'credential', origin: SITE };
+    const plan: Partial<Plan> = { intended: secret };
+    const { serve, ask } = setUp({}, plan);
+    await serve(fill);
+    await serve(fill);
+    expect(ask).toHaveBeenCalledTimes(1);
+    const both = setUp({}, { intended: { ...secret, twofold: true } });
+    await both.serve(fill);
+    await both.serve(fill);
+    expect(both.ask).toHaveBeenCalledTimes(2);
+  });
+
+  test('T164 an act in a frame whose approval ended while the person was asked is not done', async () => {
+    const framed = 'https://frame.example';
+    let left: Entry[] = [entry, { ...entry, site: framed }];
+    const ask = async (): Promise<Verdict> => {
+      left = [entry];
+      return 'allowed';
+    };
+    const { serve, act } = setUp({ entries: async () => left, ask }, { intended: { ...submit, origin: framed } });
+    expect(await codeOf(serve(click))).toBe('EXECUTION_FAILED');
+    expect(act).not.toHaveBeenCalled();
+  });
+
   test.each([
     ['allowed', 'done', 1],
     ['denied', 'USER_DENIED', 0],

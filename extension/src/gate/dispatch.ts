@@ -33,7 +33,15 @@ export type Call<O extends Op> = {
 };
 
 /** What an act would do, found out before it happens. `origin` is that of the document it happens in. */
-export type Intended = { kind: ActKind; origin: string; role?: string; name?: string; destination?: string };
+export type Intended = {
+  kind: ActKind;
+  origin: string;
+  role?: string;
+  name?: string;
+  destination?: string;
+  /** The act is of a second kind as well: a yes to either kind alone does not cover it. */
+  twofold?: true;
+};
 
 /** What must hold for the page that a tab shows: any site; an approved one; or that the client opened the tab itself. */
 export type PageRule = 'any_site' | 'approved' | 'approved_or_opened';
@@ -130,8 +138,9 @@ export class Gates {
   }
 
   async #mayTouch(call: Call<Op>, rule: PageRule, tab: Tab): Promise<void> {
-    if (rule === 'approved_or_opened' && (await this.#world.opened(call.caller, tab.id))) return;
     const site = classify(tab.url);
+    const forgiven = site.kind === 'web' || !NEVER_REACHED.includes(site.reason);
+    if (rule === 'approved_or_opened' && forgiven && (await this.#world.opened(call.caller, tab.id))) return;
     if (site.kind !== 'web') throw unsupported(site.reason);
     if (rule === 'any_site') return;
     if (!approves(await this.#world.entries(), tab.url)) throw this.#notAllowed(call, site.origin);
@@ -146,7 +155,7 @@ export class Gates {
     if (!approves(await this.#world.entries(), url)) throw this.#notAllowed(call, site.origin);
   }
 
-  /** The act that the person allowed just now; null where nobody had to be asked. */
+  /** The act that the person allowed just now; null where nobody had to be asked, or where the yes covers that one call. */
   async #confirm(
     call: Call<Op>,
     tab: Tab,
@@ -154,7 +163,7 @@ export class Gates {
     intended: Intended | undefined,
     progress: (state: ProgressState) => void,
   ): Promise<Act | null> {
-    const rule = specOf(call.op).confirm;
+    const rule = intended?.twofold === true ? 'every_call' : specOf(call.op).confirm;
     if (intended === undefined) {
       if (rule === 'none') return null;
       throw new Error(`${call.op} may need a yes, but its plan does not say what it would do`);
@@ -173,8 +182,10 @@ export class Gates {
     const after = await this.#world.tab(call, tab.id);
     if (classify(tab.url).kind === 'web' && originOf(after) !== originOf(tab)) throw voided();
     await this.#mayTouch(call, page, after);
+    // The act may be in a frame, whose site is another than the tab's.
+    if (page === 'approved' && !approves(await this.#world.entries(), intended.origin)) throw voided();
     progress('acting');
-    return act;
+    return intended.twofold === true ? null : act;
   }
 
   /** The yes covers further acts of its kind, unless its own act led the tab to another site or closed it. */
@@ -227,7 +238,7 @@ const OUT_OF_REACH: Record<UnsupportedReason, string> = {
   no_origin: 'genkan acts on http and https pages only. Open a site with tab_open.',
 };
 
-/** Reasons for which not even a click may lead somewhere. Others are left to the page: a `javascript:` link goes nowhere. */
+/** Pages that nothing reaches: not a click, not a client in a tab of its own. Others are left to the page: a `javascript:` link goes nowhere. */
 const NEVER_REACHED: readonly UnsupportedReason[] = ['browser_page', 'extension_page', 'store', 'own_page'];
 
 function refuseReach(destination: string | undefined): void {
