@@ -125,10 +125,60 @@ describe('risk', () => {
     ['<input class=button type=file>', 'file_chooser', undefined],
     ['<label class=button>x<input type=file hidden></label>', 'file_chooser', undefined],
     ['<form><button formmethod=dialog>x</button></form>', 'plain', undefined],
+    // A label's click rises again from its control.
+    ['<label class=button for=t>x</label> <a href="/a"><textarea id=t></textarea></a>', 'link', `${HOME}a`],
+    [
+      '<form action="/l"><label class=button for=m>x</label> <label for=s><meter id=m></meter></label><input id=s type=submit hidden></form>',
+      'submit',
+      `${HOME}l`,
+    ],
+    [
+      '<svg class=button width=90 height=90><a xlink:href="/a"><rect width=90 height=90 /></a></svg>',
+      'link',
+      `${HOME}a`,
+    ],
   ])('%s is %s', async (html, kind, destination) => {
     const bed = await open(html);
     const probe = await bed.get('probe', { act: 'click', selector: 'button, .button' });
     expect([probe.kind, probe.destination]).toEqual([kind, destination]);
+  });
+
+  test.each([
+    ['prefixed by its own name', "setAttributeNS('http://www.w3.org/1999/xlink', 'q:href', '/a')"],
+    ['behind another of the name', "setAttributeNS('urn:x', 'href', '#here'); a.setAttributeNS(null, 'href', '/a')"],
+  ])('t138_a_link_whose_address_is %s is a link', async (_, given) => {
+    const bed = await open(`<svg width=90 height=90><a><rect width=90 height=90 /></a></svg>
+      <script>const a = document.querySelector('a'); a.${given}</script>`);
+    const { kind, destination } = await bed.get('probe', { act: 'click', selector: 'rect' });
+    expect([kind, destination]).toEqual(['link', `${HOME}a`]);
+  });
+
+  test.each([
+    ['<form action="/s"><button class=tick role=switch aria-checked=false>x</button></form>', 'submit', `${HOME}s`],
+    ['<a class=tick role=checkbox aria-checked=false href="/a">x</a>', 'link', `${HOME}a`],
+    [
+      '<input class=tick id=c type=checkbox style="opacity:0;position:absolute"><label for=c><a href="/a">I agree</a></label>',
+      'link',
+      `${HOME}a`,
+    ],
+    ['<a href="/a"><input class=tick type=checkbox></a>', 'link', `${HOME}a`],
+    ['<label><input class=tick type=checkbox> I agree</label>', 'plain', undefined],
+  ])('filling %s is the press that it takes: %s', async (html, kind, destination) => {
+    const bed = await open(html);
+    const probe = await bed.get('probe', { act: 'fill', selector: '.tick' });
+    expect([probe.kind, probe.destination]).toEqual([kind, destination]);
+  });
+
+  test('filling_and_sending_a_secret_is_two_kinds_at_once', async () => {
+    const bed = await open('<form><input type=password></form>');
+    const twofold = async (submit: boolean) =>
+      (await bed.get('probe', { act: 'fill', selector: 'input', submit })).twofold;
+    expect([await twofold(false), await twofold(true)]).toEqual([undefined, true]);
+  });
+
+  test('t154_an_editor_found_inside_the_named_element_keeps_its_secrecy', async () => {
+    const bed = await open('<div id=box><p>x</p><div contenteditable aria-label="PIN">1</div></div>');
+    expect((await bed.get('probe', { act: 'fill', selector: '#box' })).kind).toBe('credential');
   });
 
   test('a_modifier_or_the_middle_button_makes_a_link_a_new_window', async () => {
@@ -195,6 +245,22 @@ describe('between look and act', () => {
     expect(kind).toBe('plain');
     await bed.page.evaluate("document.querySelector('button').append(document.querySelector('b'))");
     expect(await bed.refusal('click', { token })).toMatch(/changed its meaning/);
+  });
+
+  test('t138_the_second_click_of_two_does_not_press_what_the_first_made_a_submit_button', async () => {
+    const bed = await open(`<form action="/sent"><button type=button>Delete</button></form><script>
+      document.querySelector('button').onclick = (e) => { if (e.target.type === 'button') { e.preventDefault(); e.target.type = 'submit'; } }
+    </script>`);
+    const { warnings } = await bed.click({ selector: 'button' }, { count: 2 });
+    expect(warnings.join()).toMatch(/became another thing/);
+    expect(bed.page.url()).toBe(HOME);
+  });
+
+  test('t138_a_target_that_becomes_a_link_under_the_pointer_is_not_clicked', async () => {
+    const bed = await open(`<a id=x role=button tabindex=0 onpointerdown="this.href = '/a'">Go</a>`);
+    const { warnings } = await bed.click({ selector: '#x' });
+    expect(warnings.join()).toMatch(/became another thing/);
+    expect(bed.page.url()).toBe(HOME);
   });
 
   test('t138_a_form_that_goes_elsewhere_is_refused', async () => {

@@ -9,10 +9,12 @@ import type { ActKind, ArgsOf, Effects } from './protocol';
 /** Acts whose effect is seen outside of the document. */
 const ELSEWHERE: readonly ActKind[] = ['popup', 'download'];
 
+const NOT_CLICKED = 'The element went away or became another thing while it was pressed, so the click did not happen.';
+
 export async function click(args: ArgsOf<'click'>): Promise<Effects> {
-  const { el, place, kind } = redeem(args.token, 'click', args);
+  const { el, place, kind, stays } = redeem(args.token, 'click', args);
   const watch = new Watch(el, ELSEWHERE.includes(kind));
-  if (!pressAt(place, args)) watch.warn('The element went away while it was pressed, so the click did not happen.');
+  if (!pressAt(place, args, stays)) watch.warn(NOT_CLICKED);
   if (tag(el) === 'select') watch.warn('A list opens for persons only; choose its option with page_fill.');
   if (args.button === 'middle' && kind === 'popup') {
     watch.warn('A middle click opens a tab for persons only; use the left button with Control.');

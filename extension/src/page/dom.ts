@@ -37,9 +37,9 @@ export const formElements = reader(F, 'elements');
 const openRoot = reader(E, 'shadowRoot');
 const documentFocus = reader(D, 'activeElement');
 
-const getAttribute = E.getAttribute;
+const getAttribute = E.getAttributeNS;
 const setAttribute = E.setAttribute;
-const hasAttribute = E.hasAttribute;
+const hasAttribute = E.hasAttributeNS;
 const elementMatches = E.matches;
 const elementClosest = E.closest;
 const elementQuery = E.querySelector;
@@ -53,14 +53,20 @@ const nodeRoot = N.getRootNode;
 const nodeOrder = N.compareDocumentPosition;
 const documentQueryAll = D.querySelectorAll;
 const documentAt = D.elementFromPoint;
+const documentById = D.getElementById;
 const documentCommand = D.execCommand;
 const send = EventTarget.prototype.dispatchEvent;
 const requestSubmit = F.requestSubmit;
 const styleOf = window.getComputedStyle;
 
-export const attr = (el: Element, name: string): string | null => getAttribute.call(el, name);
+// Without a namespace, as the browser itself reads: a page may put another attribute of the same name before it.
+export const attr = (el: Element, name: string): string | null => getAttribute.call(el, null, name);
 export const setAttr = (el: Element, name: string, value: string): void => setAttribute.call(el, name, value);
-export const hasAttr = (el: Element, name: string): boolean => hasAttribute.call(el, name);
+export const hasAttr = (el: Element, name: string): boolean => hasAttribute.call(el, null, name);
+/** Where a link leads: SVG has a second, older name for it. */
+export const linkOf = (el: Element): string | null =>
+  attr(el, 'href') ?? (el instanceof SVGElement ? getAttribute.call(el, XLINK, 'href') : null);
+const XLINK = 'http://www.w3.org/1999/xlink';
 export const matches = (el: Element, selector: string): boolean => elementMatches.call(el, selector);
 export const closest = (el: Element, selector: string): Element | null => elementClosest.call(el, selector);
 export const rect = (el: Element): DOMRect => elementRect.call(el);
@@ -96,6 +102,9 @@ export function queryAll(scope: Document | ShadowRoot | Element, selector: strin
   if (scope instanceof Document) return [...documentQueryAll.call(scope, selector)];
   return [...(scope instanceof Element ? elementQueryAll.call(scope, selector) : scope.querySelectorAll(selector))];
 }
+
+export const byId = (tree: Document | ShadowRoot, id: string): Element | null =>
+  tree instanceof Document ? documentById.call(tree, id) : tree.getElementById(id);
 
 export const isElement = (node: Node | null): node is Element => node !== null && nodeType(node) === 1;
 export const isText = (node: Node): node is Text => nodeType(node) === 3 || nodeType(node) === 4;

@@ -2,7 +2,7 @@
 // It errs on the side of secrecy. It does not know secrets typed into a field that nothing marks; masking by shape,
 // in the worker, is the second line for those.
 
-import { attr, formElements, style, tag } from './dom';
+import { attr, closest, formElements, queryAll, style, tag } from './dom';
 
 export type Secrecy = 'credential' | 'payment' | undefined;
 
@@ -40,6 +40,14 @@ const UNTYPED = new Set([
 export function isEditingHost(el: Element): boolean {
   const editable = attr(el, 'contenteditable');
   return (editable !== null && editable.toLowerCase() !== 'false') || attr(el, 'role') === 'textbox';
+}
+
+/** The element that has to be focused to edit what `el` shows. */
+export function editingHost(el: Element): Element | undefined {
+  const host = closest(el, '[contenteditable]:not([contenteditable=false])');
+  if (host !== null) return host;
+  const inner = tag(el) === 'iframe' ? undefined : queryAll(el, '[contenteditable]:not([contenteditable=false])');
+  return inner?.length === 1 ? inner[0] : undefined;
 }
 
 /** The kind of secret a field is made for. */

@@ -2,9 +2,9 @@
 // The value goes in and never comes out; the answer is `as given` or `different`. Refuses what a person could not enter:
 // read-only fields, options that do not exist, more characters than the field takes.
 
-import { attr, closest, command, contains, dispatch, focused, formElements, matches, submitForm, tag } from './dom';
+import { attr, command, contains, dispatch, focused, formElements, matches, submitForm } from './dom';
 import { Watch } from './effects';
-import { rawValue, secrecy } from './fields';
+import { editingHost, rawValue, secrecy } from './fields';
 import { describe } from './names';
 import { pause } from './pause';
 import { quoted } from './phrase';
@@ -12,24 +12,23 @@ import { focusAround, pressAt } from './pointer';
 import { redeem } from './probe';
 import type { ArgsOf, Effects } from './protocol';
 import { failed, invalid } from './refusal';
-import { roleOf } from './roles';
-import type { Place } from './target';
+import { isTickable, roleOf } from './roles';
 import { listed, short } from './words';
 
 type Args = ArgsOf<'fill'>;
 
 /** Puts the value in; gives how to look whether it stayed. */
-type Filler = (el: Element, args: Args, place: Place) => (() => boolean) | Promise<() => boolean>;
+type Filler = (el: Element, args: Args, press: () => boolean) => (() => boolean) | Promise<() => boolean>;
 
 const NOT_HELD = 'The field does not hold what was given: the site or the field changed or refused it.';
 
 export async function fill(args: Args): Promise<Effects> {
-  const { el, place } = redeem(args.token, 'fill', args);
+  const { el, place, stays } = redeem(args.token, 'fill', args);
   const filler = fillerOf(el);
   if (filler === undefined) throw failed(`${describe(el)} is not a field that can be filled.`);
   const watch = new Watch(el);
   focusAround(el);
-  const holds = await filler(el, args, place);
+  const holds = await filler(el, args, () => pressAt(place, {}, stays));
   if (!args.submit) {
     const effects = await watch.settle();
     return readBack(effects, holds());
@@ -49,11 +48,9 @@ function fillerOf(el: Element): Filler | undefined {
   if (el instanceof HTMLSelectElement) return choose;
   if (el instanceof HTMLTextAreaElement) return type;
   if (el instanceof HTMLInputElement) return INPUT[el.type] ?? type;
-  if (TICKED.has(roleOf(el))) return tick;
+  if (isTickable(el)) return tick;
   return editingHost(el) === undefined ? undefined : write;
 }
-
-const TICKED = new Set(['checkbox', 'radio', 'switch', 'menuitemcheckbox', 'menuitemradio']);
 
 const nothing: Filler = (el) => {
   throw failed(`${describe(el)} is a button; use page_click.`);
@@ -109,14 +106,14 @@ function choose(el: Element, args: Args): () => boolean {
 }
 
 /** Checkboxes, switches and radio buttons: `true` or `false`, by a click if it is not so already. */
-function tick(el: Element, args: Args, place: Place): () => boolean {
+function tick(el: Element, args: Args, press: () => boolean): () => boolean {
   if (args.value !== 'true' && args.value !== 'false') {
     throw invalid(`${describe(el)} is filled with true or false.`);
   }
   const goal = args.value === 'true';
   const isRadio = roleOf(el) === 'radio';
   if (isRadio && !goal) throw failed('A radio button is cleared by choosing another one.');
-  if (isTicked(el) !== goal) pressAt(place, {});
+  if (isTicked(el) !== goal) press();
   return () => isTicked(el) === goal;
 }
 
@@ -157,15 +154,6 @@ function select(host: Element, all: boolean): void {
   if (selection === null) return;
   selection.selectAllChildren(host);
   if (!all) selection.collapseToEnd();
-}
-
-/** The element that has to be focused to edit what `el` shows. */
-function editingHost(el: Element): Element | undefined {
-  const host = closest(el, '[contenteditable]:not([contenteditable=false])');
-  if (host !== null) return host;
-  const inner =
-    tag(el) === 'iframe' ? undefined : [...el.querySelectorAll('[contenteditable]:not([contenteditable=false])')];
-  return inner?.length === 1 ? inner[0] : undefined;
 }
 
 /** Enter in a field: its key events, then what a browser does on Enter. `false` if that is nothing. */

@@ -4,7 +4,20 @@
 
 import { computeAccessibleName } from 'dom-accessibility-api';
 import { NAME_CHARS_MAX, NAME_NODES_MAX } from './bounds';
-import { attr, content, firstChild, isElement, isText, nextSibling, queryIn, style, tag, treeOf } from './dom';
+import {
+  attr,
+  byId,
+  content,
+  firstChild,
+  isElement,
+  isText,
+  matches,
+  nextSibling,
+  queryAll,
+  style,
+  tag,
+  treeOf,
+} from './dom';
 import { roleOf } from './roles';
 import { silent } from './visibility';
 import { oneLine, short } from './words';
@@ -45,25 +58,49 @@ function isLabelled(el: Element): boolean {
   return 'labels' in el && el.labels instanceof NodeList && el.labels.length > 0;
 }
 
-/** Whether the library may be asked: it visits everything below the element, its labels and what they refer to. */
+/**
+ * Whether the library may be asked: it visits everything below the element, its labels, what they refer to, and what
+ * that refers to in turn; and it takes the value of every field it comes across.
+ */
 function isSmall(el: Element, fromContent: boolean): boolean {
-  const parts = fromContent || tag(el) === 'fieldset' || tag(el) === 'table' ? [el] : [];
-  const tree = treeOf(el);
-  for (const id of (attr(el, 'aria-labelledby') ?? '').split(/\s+/).slice(0, 8)) {
-    const part = id === '' ? null : tree.getElementById(id);
-    if (part !== null) parts.push(part);
+  const parts = namedBy(el, fromContent);
+  // What is added while this runs is visited too.
+  for (const part of parts) {
+    if (parts.size > PARTS_MAX || below(part) > NAME_NODES_MAX || holdsField(part, el)) return false;
+    for (const other of queryAll(part, REFERRING).concat(part).flatMap(referredByAny)) parts.add(other);
   }
-  if ('labels' in el && el.labels instanceof NodeList) {
-    for (const label of el.labels) if (isElement(label)) parts.push(label);
-  }
-  return parts.every((part) => below(part) <= NAME_NODES_MAX && !holdsField(part, el));
+  return true;
 }
 
-/** A field inside a name would give its value away. */
-function holdsField(part: Element, self: Element): boolean {
-  const field = queryIn(part, FIELD);
-  return field !== null && field !== self;
+/** What the library begins with. */
+function namedBy(el: Element, fromContent: boolean): Set<Element> {
+  const parts = new Set(referred(el, 'aria-labelledby'));
+  if (fromContent || tag(el) === 'fieldset' || tag(el) === 'table') parts.add(el);
+  if ('labels' in el && el.labels instanceof NodeList) {
+    for (const label of el.labels) if (isElement(label)) parts.add(label);
+  }
+  return parts;
 }
+
+const PARTS_MAX = 24;
+const REFERRING = '[aria-labelledby],[aria-owns]';
+
+function referred(el: Element, name: 'aria-labelledby' | 'aria-owns'): Element[] {
+  const tree = treeOf(el);
+  const ids = (attr(el, name) ?? '').split(/\s+/).slice(0, PARTS_MAX + 1);
+  return ids.flatMap((id) => (id === '' ? [] : (byId(tree, id) ?? [])));
+}
+
+const referredByAny = (el: Element): Element[] => [...referred(el, 'aria-labelledby'), ...referred(el, 'aria-owns')];
+
+/** A field inside a name would give its value away; one that names itself after itself too. */
+function holdsField(part: Element, self: Element): boolean {
+  return matches(part, FIELD)
+    ? part !== self || names(part, self)
+    : queryAll(part, FIELD).some((each) => each !== self);
+}
+
+const names = (part: Element, el: Element): boolean => referred(el, 'aria-labelledby').includes(part);
 
 function below(part: Element): number {
   let count = 0;
@@ -91,7 +128,7 @@ function ask(el: Element): string {
 /** What names an element without the library: what its author gave, else the head of what it contains. */
 function ownName(el: Element, fromContent: boolean): string {
   for (const name of GIVEN) {
-    const given = name === 'aria-labelledby' ? null : attr(el, name);
+    const given = name === 'aria-labelledby' ? referredText(el) : attr(el, name);
     if (given !== null && given.trim() !== '') return given.slice(0, NAME_CHARS_MAX * 4);
   }
   if (isLabelled(el) && 'labels' in el && el.labels instanceof NodeList) {
@@ -99,6 +136,12 @@ function ownName(el: Element, fromContent: boolean): string {
     if (isElement(label)) return headText(label, NAME_CHARS_MAX * 2);
   }
   return fromContent ? headText(el, NAME_CHARS_MAX * 2) : '';
+}
+
+/** The text of what the element is named after, fields left out. */
+function referredText(el: Element): string {
+  const parts = referred(el, 'aria-labelledby').filter((part) => !matches(part, FIELD));
+  return parts.map((part) => headText(part, NAME_CHARS_MAX * 2)).join(' ');
 }
 
 /** The first characters of text inside an element, without fields and without what is plainly not displayed. */

@@ -10,9 +10,12 @@ type Keys = Pick<ArgsOf<'click'>, 'button' | 'count' | 'modifiers'>;
 const BUTTON = { left: 0, middle: 1, right: 2 } as const;
 const HELD = { left: 1, middle: 4, right: 2 } as const;
 
-/** Presses and releases at a place, as often as asked. `false` if the element vanished under the pointer. */
-export function pressAt(place: Place, keys: Keys): boolean {
-  const pointer = new Pointer(place, keys);
+/**
+ * Presses and releases at a place, as often as asked. `false` if the element vanished under the pointer, or if the page
+ * made another act of it: scripts run between the events, and the second click of two may be on what the first led to.
+ */
+export function pressAt(place: Place, keys: Keys, stays: () => boolean): boolean {
+  const pointer = new Pointer(place, keys, stays);
   pointer.move();
   for (let n = 1; n <= (keys.count ?? 1); n += 1) {
     if (!pointer.press(n)) return false;
@@ -27,6 +30,7 @@ class Pointer {
   constructor(
     private readonly place: Place,
     keys: Keys,
+    private readonly stays: () => boolean,
   ) {
     const held = keys.modifiers ?? [];
     this.button = keys.button ?? 'left';
@@ -69,7 +73,7 @@ class Pointer {
     const up = { ...down, buttons: 0 };
     dispatch(hit, new PointerEvent('pointerup', { ...up, detail: 0 }));
     if (wanted) dispatch(hit, new MouseEvent('mouseup', up));
-    if (!connected(hit)) return false;
+    if (!connected(hit) || !this.stays()) return false;
     dispatch(hit, new PointerEvent(this.button === 'left' ? 'click' : 'auxclick', up));
     if (detail === 2 && this.button === 'left') dispatch(hit, new MouseEvent('dblclick', up));
     return connected(hit) || detail > 0;

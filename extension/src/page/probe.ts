@@ -8,8 +8,8 @@ import { secrecy } from './fields';
 import { nameOf } from './names';
 import type { ActKind, ArgsOf, Probe } from './protocol';
 import { failed } from './refusal';
-import { formMeaning, type Risk, riskOfClick, riskOfFill } from './risk';
-import { roleOf } from './roles';
+import { formMeaning, type Risk, riskOfBoth, riskOfClick, riskOfFill } from './risk';
+import { isTickable, roleOf } from './roles';
 import { find, type Place, reach } from './target';
 
 /** This script's life in this document. */
@@ -43,12 +43,12 @@ export function probe(asked: ArgsOf<'probe'>): Probe {
   };
 }
 
-/** What a token was given for, if it still holds. The token is used up either way. */
+/** What a token was given for, if it still holds. The token is used up either way. `stays`: whether it is no other act yet. */
 export function redeem(
   token: string,
   act: 'click' | 'fill',
   now: Partial<ArgsOf<'probe'>>,
-): { el: Element; place: Place; kind: ActKind } {
+): { el: Element; place: Place; kind: ActKind; stays: () => boolean } {
   const bound = tokens.get(token);
   tokens.delete(token);
   if (bound === undefined)
@@ -61,7 +61,8 @@ export function redeem(
   if (meaningOf(el, risk) !== bound.meaning) {
     throw failed('The element changed its meaning before the act, so nothing was done. Take a new snapshot.');
   }
-  return { el, place, kind: risk.kind };
+  // The kind alone: sites rewrite their own links under the pointer, and what a script does no look can foresee.
+  return { el, place, kind: risk.kind, stays: () => riskOf(el, place, asked).kind === risk.kind };
 }
 
 function sameAct(asked: ArgsOf<'probe'>, now: Partial<ArgsOf<'probe'>>): boolean {
@@ -74,7 +75,14 @@ function sameAct(asked: ArgsOf<'probe'>, now: Partial<ArgsOf<'probe'>>): boolean
 }
 
 function riskOf(el: Element, place: Place, asked: ArgsOf<'probe'>): Risk {
-  if (asked.act === 'fill') return riskOfFill(el, asked.submit ?? false);
+  if (asked.act === 'fill') {
+    const filled = riskOfFill(el, asked.submit ?? false);
+    return isTickable(el) ? riskOfBoth(riskOfPress(el, place, {}), filled) : filled;
+  }
+  return riskOfPress(el, place, asked);
+}
+
+function riskOfPress(el: Element, place: Place, asked: Partial<ArgsOf<'probe'>>): Risk {
   const atPoint = riskOfClick(place.hit, asked);
   return atPoint.kind === 'plain' ? riskOfClick(el, asked) : atPoint;
 }

@@ -118,6 +118,8 @@ export const RESULTS = {
       destination: ADDRESS,
       /** How a form is sent. */
       method: word('get', 'post', 'dialog'),
+      /** The act is of two kinds at once, such as a password that is filled and sent. */
+      twofold: exactly(true),
     },
   ),
   click: EFFECTS,

@@ -2,14 +2,16 @@
 // Everything around the point counts, because a click also acts on what is around. It does not know what scripts do with
 // an event: such acts are `plain`, and their effects are reported and judged afterwards.
 
-import { around, attr, baseAddress, formAction, formMethod, formTarget, queryAll, tag } from './dom';
-import { secrecy } from './fields';
+import { around, attr, baseAddress, formAction, formMethod, formTarget, linkOf, queryAll, tag } from './dom';
+import { editingHost, secrecy } from './fields';
 import type { ActKind, ArgsOf } from './protocol';
 
 export interface Risk {
   kind: ActKind;
   destination?: string;
   method?: 'get' | 'post' | 'dialog';
+  /** The act is of two kinds at once; `kind` is the graver one. */
+  twofold?: true;
 }
 
 type Keys = Pick<ArgsOf<'probe'>, 'button' | 'modifiers'>;
@@ -18,9 +20,14 @@ const PLAIN: Risk = { kind: 'plain' };
 
 /** What a click at `hit` would be: the first thing around it that is more than plain. */
 export function riskOfClick(hit: Element, keys: Keys): Risk {
-  if (keys.button === 'right') return PLAIN;
-  for (let at: Element | null = hit; at !== null; at = around(at)) {
-    const risk = riskAt(at, keys);
+  return keys.button === 'right' ? PLAIN : riskAround(hit, keys, new Set());
+}
+
+/** A label hands the click on to its control, from where it rises again: through a link that only the control is in. */
+function riskAround(hit: Element, keys: Keys, passed: Set<Element>): Risk {
+  for (let at: Element | null = hit; at !== null && !passed.has(at); at = around(at)) {
+    passed.add(at);
+    const risk = riskAt(at, keys, passed);
     if (risk.kind !== 'plain') return risk;
   }
   return PLAIN;
@@ -34,14 +41,22 @@ export function riskOfFill(el: Element, submit: boolean): Risk {
     : form === null
       ? { kind: 'submit' }
       : { ...sending(form, undefined), kind: 'submit' };
-  const secret = secrecy(el);
-  return secret === undefined ? sent : { ...sent, kind: secret };
+  const host = editingHost(el);
+  const secret = secrecy(el) ?? (host && secrecy(host));
+  if (secret === undefined) return sent;
+  return submit ? { ...sent, kind: secret, twofold: true } : { ...sent, kind: secret };
 }
 
-function riskAt(el: Element, keys: Keys): Risk {
+/** An act that presses and fills: the press counts first, for it cannot be taken back. */
+export function riskOfBoth(pressed: Risk, filled: Risk): Risk {
+  if (pressed.kind === 'plain') return filled;
+  return filled.kind === 'plain' ? pressed : { ...pressed, twofold: true };
+}
+
+function riskAt(el: Element, keys: Keys, passed: Set<Element>): Risk {
   const name = tag(el);
   if (name === 'a' || name === 'area') return riskOfLink(el, keys);
-  if (el instanceof HTMLLabelElement && el.control !== null) return ofControl(el.control, keys);
+  if (el instanceof HTMLLabelElement && el.control !== null) return riskAround(el.control, keys, passed);
   const own = ofControl(el, keys);
   if (own.kind !== 'plain') return own;
   return /window\s*\.\s*open\s*\(/.test(attr(el, 'onclick') ?? '') ? { kind: 'popup' } : PLAIN;
@@ -70,7 +85,7 @@ function methodOf(given: string): 'get' | 'post' | 'dialog' {
 }
 
 function riskOfLink(el: Element, keys: Keys): Risk {
-  const href = attr(el, 'href') ?? attr(el, 'xlink:href');
+  const href = linkOf(el);
   const to = href === null ? null : resolved(href);
   if (href === null || to === null || to.protocol === 'javascript:') return PLAIN;
   const destination = to.href;

@@ -146,6 +146,14 @@ export function isClickable(el: Element, around: Element | null): boolean {
   return around === null || style(around).cursor !== 'pointer';
 }
 
+const TICKED = new Set(['checkbox', 'radio', 'switch', 'menuitemcheckbox', 'menuitemradio']);
+
+/** Whether filling the element means pressing it until it is ticked or not. */
+export function isTickable(el: Element): boolean {
+  if (el instanceof HTMLInputElement) return el.type === 'checkbox' || el.type === 'radio';
+  return !(el instanceof HTMLSelectElement || el instanceof HTMLTextAreaElement) && TICKED.has(roleOf(el));
+}
+
 /** The level of a heading. */
 export function level(el: Element): number {
   const given = Number(attr(el, 'aria-level'));

@@ -1,6 +1,7 @@
 // Decides where a reading starts: the whole page with its open dialogs first, one element, or the section of a heading.
 
-import { body, connected, queryAll, rootElement } from './dom';
+import { attr, body, connected, queryAll, rootElement } from './dom';
+import { filledOrEmpty, secrecy } from './fields';
 import { elementOf } from './refs';
 import { failed, invalid } from './refusal';
 import { level, roleOf } from './roles';
@@ -65,9 +66,29 @@ const MATCHES_MAX = 2_000;
 
 /** Everything that matches, shadow trees aside: a selector does not reach into them. */
 export function select(selector: string): Element[] {
+  if (/value/i.test(unescaped(selector)) && holdsSecret()) {
+    throw failed(
+      'A selector must not look at values while a field of the page holds a secret. Use a ref from page_snapshot.',
+    );
+  }
   try {
     return queryAll(document, selector);
   } catch {
     throw invalid(`${selector} is not a CSS selector.`);
   }
 }
+
+/** By `[value^=a]` and the like a secret could be asked for letter by letter. */
+const holdsSecret = (): boolean =>
+  queryAll(document, 'input,select').some(
+    (el) => secrecy(el) !== undefined && (filledOrEmpty(el) === 'filled' || (attr(el, 'value') ?? '') !== ''),
+  );
+
+/** A name in a selector may be written in escapes. */
+const unescaped = (selector: string): string =>
+  selector
+    .replace(/\\([0-9a-f]{1,6})\s?/gi, (_, hex: string) => {
+      const code = Number.parseInt(hex, 16);
+      return code <= 0x10ffff ? String.fromCodePoint(code) : '';
+    })
+    .replace(/\\/g, '');

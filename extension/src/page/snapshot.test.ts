@@ -194,6 +194,47 @@ test('frames_are_named_with_their_origin', async () => {
   expect(refless(await bed.lines())).toEqual(['iframe "Pay" from https://pay.test']);
 });
 
+test.each([
+  ['named after itself', '<p id=l>Code</p><input id=o name=otp value=4711 aria-labelledby="l o">', '#o'],
+  [
+    'that names another',
+    '<p id=l>Code</p><input id=o name=cvv value=4711><button aria-labelledby="l o">Go</button>',
+    'button',
+  ],
+  ['named below', '<input id=o name=cvv value=4711><button>Code<i aria-labelledby=o></i></button>', 'button'],
+  ['owned', '<input id=o name=cvv value=4711><button aria-owns=o>Code</button>', 'button'],
+  ['second in a label', '<label>Code <input id=a> <input name=cvv value=4711></label>', '#a'],
+  [
+    'with a role',
+    '<p id=l>Code</p><input type=password id=o role=textbox value=4711><button aria-labelledby="l o">Go</button>',
+    'button',
+  ],
+])('t154_the_value_of_a_secret_field %s is in no name', async (_, html, selector) => {
+  const bed = await open(html);
+  const { name } = await bed.get('probe', { act: 'click', selector });
+  expect(name).toContain('Code');
+  expect(JSON.stringify([name, await bed.lines()])).not.toContain('4711');
+});
+
+test.each([
+  '[type=password][value^=hun]',
+  'body:has([VALUE^=hun])',
+  '[*|v\\61 lue*="unt"]',
+  '[/**/value/**/^=hun]',
+  '[value=hunter2]',
+])('t154_a_selector_cannot_ask_for_a_secret_letter_by_letter: %s', async (selector) => {
+  const bed = await open('<input type=password value=hunter2>');
+  const why = /must not look at values/;
+  expect(await bed.refusal('wait', { timeoutMs: 0, selector, state: 'attached' })).toMatch(why);
+  expect(await bed.refusal('snapshot', { within: selector })).toMatch(why);
+  expect(await bed.refusal('probe', { act: 'click', selector })).toMatch(why);
+});
+
+test('a_selector_may_look_at_values_where_no_secret_is', async () => {
+  const bed = await open('<input type=radio value=yes><input type=password>');
+  expect((await bed.get('probe', { act: 'click', selector: '[value=yes]' })).role).toBe('radio');
+});
+
 test('a_name_never_takes_in_the_value_of_a_field_in_its_label', async () => {
   const bed = await open('<label for=a>Say <input value="typed words"> here</label><input id=a type=checkbox>');
   const line = (await bed.lines()).find((l) => l.startsWith('checkbox'));
