@@ -96,6 +96,14 @@ describe('a call through the whole chain', () => {
     assert.match(await client.refusal('page_click', { selector: 'input' }), /EXECUTION_FAILED[\s\S]*\d/);
   });
 
+  test('T155 the reason that a page gives for a refusal arrives inside a boundary with its origin', async () => {
+    const refused = await client.refusal('page_click', { selector: '#nothing' });
+    assert.match(
+      refused,
+      /for this reason:\n<<page ([0-9a-f]{16}) http:\/\/127\.0\.0\.1:\d+>>\n[^<]*#nothing[^<]*\n<<end \1>>/,
+    );
+  });
+
   test('page_scroll moves the page, to an element and back to the top', async () => {
     await client.text('page_scroll', { direction: 'bottom' });
     await until('the page to be at its end', async () => (await page.evaluate(() => scrollY)) > 500);

@@ -34,6 +34,7 @@ export class ErrorPage extends Refused {
 }
 
 const KNOCK = 'genkan-knock';
+const NOT_HERE = 'It could not be done in the page, for this reason:';
 /** Facts about senders, kept for the moment between a knock and its result. */
 const senders = new Map<string, Doc>();
 /** Documents whose script answered before, so that it need not be injected again. */
@@ -151,7 +152,8 @@ export async function ask<O extends Op>(
     const reply = readReply(op, await send(doc, { genkan: 1, call, op, args }));
     if (reply === undefined)
       throw new Refused('EXECUTION_FAILED', 'The page answered in a way genkan does not accept.');
-    if (!reply.ok) throw new Refused(reply.error.code, reply.error.message);
+    // Our script's own words, but with names from the page in them; and a renderer that was taken over could put any there.
+    if (!reply.ok) throw new Refused(reply.error.code, NOT_HERE, { origin: doc.origin, text: reply.error.message });
     return reply.data;
   } finally {
     signal.removeEventListener('abort', stop);

@@ -16,7 +16,7 @@ import {
   refusalOf,
   type Answer as Verdict,
 } from './confirm';
-import { egress, egressRefusal, type PageResult } from './egress';
+import { egress, egressRefusal, type PageResult, type Refusing } from './egress';
 import { classify, type UnsupportedReason } from './origin';
 import { Refused } from './refused';
 
@@ -259,9 +259,12 @@ function voided(): Refused {
   );
 }
 
-function refusalFor(thrown: unknown, signal: AbortSignal): Refusal {
+function refusalFor(thrown: unknown, signal: AbortSignal): Refusing {
   const cause: unknown = signal.aborted ? signal.reason : thrown;
-  if (cause instanceof Refused) return { code: cause.code, message: cause.message };
+  if (cause instanceof Refused) {
+    const { code, message, page } = cause;
+    return page === undefined ? { code, message } : { code, message, page };
+  }
   // Its text may hold page content or addresses; the person finds it in the worker's console.
   console.error('genkan: a call failed inside', cause);
   const plain = new Refused('INTERNAL_ERROR');

@@ -34,9 +34,14 @@ export function egress(result: PageResult, boundary: () => string = randomBounda
   return structured === undefined ? { text } : { text, structured };
 }
 
-export function egressRefusal(refusal: Refusal): Refusal {
-  const message = new Masks().text(plain(refusal.message));
-  return { code: refusal.code, message: cutTo(message, REFUSAL_CHARS_MAX) };
+/** A refusal, and what a page gave as its reason. */
+export type Refusing = Refusal & { page?: Omit<Extract<Block, { kind: 'page' }>, 'kind'> };
+
+export function egressRefusal({ code, message, page }: Refusing, boundary: () => string = randomBoundary): Refusal {
+  const said: Block[] = [{ kind: 'own', text: message }];
+  if (page !== undefined) said.push({ kind: 'page', ...page });
+  const blocks = said.map((b) => ({ ...b, text: new Masks().text(plain(b.text)) }));
+  return { code, message: fitted(wrapped(blocks, unusedBoundary(blocks, boundary)), REFUSAL_CHARS_MAX, {}) };
 }
 
 /** How much page text fits into a result of this size, with notes and boundaries around it and masks in it. */

@@ -4,11 +4,14 @@ import { type Code, ERROR_SPECS } from '../contract/errors';
 
 export class Refused extends Error {
   readonly code: Code;
+  /** What the page's side said of it: names of its elements are the page's words, so it leaves inside a boundary. */
+  readonly page?: { origin: string; text: string };
 
   /** Without a sentence for this case, the code's own is used. */
-  constructor(code: Code, sentence: string = ERROR_SPECS[code].message) {
+  constructor(code: Code, sentence: string = ERROR_SPECS[code].message, page?: { origin: string; text: string }) {
     super(sentence);
     this.name = 'Refused';
     this.code = code;
+    if (page !== undefined) this.page = page;
   }
 }

@@ -125,6 +125,8 @@ describe('risk', () => {
     ['<input class=button type=file>', 'file_chooser', undefined],
     ['<label class=button>x<input type=file hidden></label>', 'file_chooser', undefined],
     ['<form><button formmethod=dialog>x</button></form>', 'plain', undefined],
+    ['<form action="/l"><b class=button onclick="document.forms[0].submit()">x</b></form>', 'submit', `${HOME}l`],
+    ['<b class=button onmousedown="window.open(\'/w\')">x</b>', 'popup', undefined],
     // A label's click rises again from its control.
     ['<label class=button for=t>x</label> <a href="/a"><textarea id=t></textarea></a>', 'link', `${HOME}a`],
     [
@@ -163,10 +165,21 @@ describe('risk', () => {
     ],
     ['<a href="/a"><input class=tick type=checkbox></a>', 'link', `${HOME}a`],
     ['<label><input class=tick type=checkbox> I agree</label>', 'plain', undefined],
+    ['<form action="/s"><input class=tick type=checkbox onclick="this.form.submit()"></form>', 'submit', `${HOME}s`],
   ])('filling %s is the press that it takes: %s', async (html, kind, destination) => {
     const bed = await open(html);
     const probe = await bed.get('probe', { act: 'fill', selector: '.tick' });
     expect([probe.kind, probe.destination]).toEqual([kind, destination]);
+  });
+
+  test.each([
+    ['<form action="/s"><select class=it onchange="this.form.submit()"><option>a<option>b</select></form>', 'submit'],
+    ['<form action="/s" onchange="this.requestSubmit()"><input class=it></form>', 'submit'],
+    ['<form action="/s" onsubmit="send.submit(this)"><input class=it></form>', 'plain'],
+    ['<input class=it oninput="window.open(this.value)">', 'popup'],
+  ])('filling what its markup sends away is no plain act: %s', async (html, kind) => {
+    const bed = await open(html);
+    expect((await bed.get('probe', { act: 'fill', selector: '.it' })).kind).toBe(kind);
   });
 
   test('filling_and_sending_a_secret_is_two_kinds_at_once', async () => {

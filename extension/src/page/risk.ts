@@ -1,8 +1,8 @@
 // Says what an act would be, from the elements themselves: a page cannot talk a submit button down with a role or a name.
-// Everything around the point counts, because a click also acts on what is around. It does not know what scripts do with
-// an event: such acts are `plain`, and their effects are reported and judged afterwards.
+// Everything around the point counts, because a click also acts on what is around. Of what scripts do with an
+// event it knows what stands in the markup; other such acts are `plain`, and their effects are reported and judged afterwards.
 
-import { around, attr, baseAddress, formAction, formMethod, formTarget, linkOf, queryAll, tag } from './dom';
+import { around, attr, baseAddress, closest, formAction, formMethod, formTarget, linkOf, queryAll, tag } from './dom';
 import { editingHost, secrecy } from './fields';
 import type { ActKind, ArgsOf } from './protocol';
 
@@ -37,14 +37,14 @@ function riskAround(hit: Element, keys: Keys, passed: Set<Element>): Risk {
 export function riskOfFill(el: Element, submit: boolean): Risk {
   const form = 'form' in el && el.form instanceof HTMLFormElement ? el.form : null;
   const sent: Risk = !submit
-    ? PLAIN
+    ? ofFilling(el)
     : form === null
       ? { kind: 'submit' }
       : { ...sending(form, undefined), kind: 'submit' };
   const host = editingHost(el);
   const secret = secrecy(el) ?? (host && secrecy(host));
   if (secret === undefined) return sent;
-  return submit ? { ...sent, kind: secret, twofold: true } : { ...sent, kind: secret };
+  return sent.kind === 'plain' ? { kind: secret } : { ...sent, kind: secret, twofold: true };
 }
 
 /** An act that presses and fills: the press counts first, for it cannot be taken back. */
@@ -59,7 +59,29 @@ function riskAt(el: Element, keys: Keys, passed: Set<Element>): Risk {
   if (el instanceof HTMLLabelElement && el.control !== null) return riskAround(el.control, keys, passed);
   const own = ofControl(el, keys);
   if (own.kind !== 'plain') return own;
-  return /window\s*\.\s*open\s*\(/.test(attr(el, 'onclick') ?? '') ? { kind: 'popup' } : PLAIN;
+  return ofHandlers(el, PRESSED);
+}
+
+const PRESSED = ['onpointerdown', 'onmousedown', 'onpointerup', 'onmouseup', 'onclick', 'ondblclick'];
+const FILLED = ['onbeforeinput', 'oninput', 'onchange', 'onfocus', 'onfocusin'];
+
+/** What the markup itself says a script will do. */
+function ofHandlers(el: Element, names: readonly string[]): Risk {
+  const code = names.map((name) => attr(el, name) ?? '').join('\n');
+  if (/\.\s*(?:submit|requestSubmit)\s*\(/.test(code)) {
+    const form = 'form' in el && el.form instanceof HTMLFormElement ? el.form : closest(el, 'form');
+    return form instanceof HTMLFormElement ? { ...sending(form, undefined), kind: 'submit' } : { kind: 'submit' };
+  }
+  return /window\s*\.\s*open\s*\(/.test(code) ? { kind: 'popup' } : PLAIN;
+}
+
+/** Lists that send their form once another option is chosen are the usual case; the event rises through the form. */
+function ofFilling(el: Element): Risk {
+  for (let at: Element | null = el; at !== null; at = around(at)) {
+    const risk = ofHandlers(at, FILLED);
+    if (risk.kind !== 'plain') return risk;
+  }
+  return PLAIN;
 }
 
 function ofControl(el: Element, keys: Keys): Risk {
