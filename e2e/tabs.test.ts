@@ -114,4 +114,17 @@ describe('tabs', () => {
     assert.match(await client.text('tab_list', { query: 'red' }), /Red/);
     await other.close();
   });
+
+  test('one page with an endless address or title does not hide all tabs', async () => {
+    const other = await browser.page(site.url('/blue'));
+    await other.evaluate(() => {
+      history.pushState(0, '', `/blue?${'a+long+way+'.repeat(9_000)}`);
+      document.title = 'a long name '.repeat(9_000);
+    });
+    await until('the address', async () => /long/.test(textOf(await client.call('tab_list', { query: 'blue' }))));
+    const listed = await client.call('tab_list');
+    assert.ok(!listed.isError, textOf(listed));
+    assert.match(textOf(listed), /Red/);
+    await other.close();
+  });
 });

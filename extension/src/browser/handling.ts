@@ -1,5 +1,6 @@
 /* tab_list, tab_focus and tab_close. Decides what a list may tell of each tab, and when a close needs no yes: the client
    opened the tab and it never was in front of the person. */
+import { RESULT_CHARS_MAX } from '../contract/limits';
 import type { Entry } from '../gate/allowlist';
 import type { Call, Plan, Tab } from '../gate/dispatch';
 import type { PageResult } from '../gate/egress';
@@ -9,12 +10,14 @@ import { all, look, matches, shown, type TabShown } from './tabs';
 import { fromPage, own, shows } from './words';
 
 const LIMIT_DEFAULT = 100;
+/** Characters of a list as data, with room for what masks add. */
+const DATA_CHARS = RESULT_CHARS_MAX * 0.8;
 
 export async function listTabs(call: Call<'tab_list'>, entries: readonly Entry[]): Promise<PageResult> {
   const { query, limit = LIMIT_DEFAULT } = call.args;
   const { current } = await holding(call.caller);
   const fitting = (await all()).map((tab) => shown(tab, entries, current)).filter((tab) => matches(tab, query));
-  const tabs = fitting.slice(0, limit);
+  const tabs = fitted(fitting.slice(0, limit));
   const more = fitting.length - tabs.length;
   return {
     blocks: [
@@ -45,6 +48,15 @@ export async function closeTab(call: Call<'tab_close'>, tab: Tab): Promise<Plan>
       return { blocks: [own(`Tab ${tab.id} is closed.`)] };
     },
   };
+}
+
+/** As many as a result can carry as data; without it the list would be none. */
+function fitted(tabs: readonly TabShown[]): TabShown[] {
+  let room = DATA_CHARS;
+  return tabs.filter((tab) => {
+    room -= JSON.stringify(tab).length + 1;
+    return room >= 0;
+  });
 }
 
 function lineOf(tab: TabShown): string {

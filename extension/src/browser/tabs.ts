@@ -70,6 +70,16 @@ function seen(tab: chrome.tabs.Tab): Tab | undefined {
   return { id: tab.id, windowId: tab.windowId, url: tab.url ?? '', title: tab.title ?? '', active: tab.active };
 }
 
+/** Characters of one tab's address and title in a list: a page must not crowd out the others. */
+const URL_CHARS = 2_000;
+const TITLE_CHARS = 300;
+
+/** Masked before it is cut, so that no cut leaves half a secret. */
+function short(text: string, max: number): string {
+  if (text.length <= max) return text;
+  return `${new Masks().text(text).slice(0, max).toWellFormed()}…`;
+}
+
 /** What a client may know of a tab. */
 export type TabShown =
   | { id: number; origin: string; active: boolean }
@@ -78,7 +88,7 @@ export type TabShown =
 export function shown(tab: Tab, entries: readonly Entry[], current: number | null): TabShown {
   const bare = { id: tab.id, origin: originShown(tab.url), active: tab.active };
   if (!approves(entries, tab.url)) return bare;
-  return { ...bare, url: tab.url, title: tab.title, current: tab.id === current };
+  return { ...bare, url: short(tab.url, URL_CHARS), title: short(tab.title, TITLE_CHARS), current: tab.id === current };
 }
 
 /** Whether a client's search words are in what it may know: as it is told, or it could ask for what is masked bit by bit. */
