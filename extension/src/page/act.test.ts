@@ -182,6 +182,24 @@ describe('risk', () => {
     expect((await bed.get('probe', { act: 'fill', selector: '.it' })).kind).toBe(kind);
   });
 
+  test('t138_enter_goes_where_the_button_it_presses_says', async () => {
+    const bed = await open(
+      '<form action="/safe"><input name=a><button formaction="/other" formmethod=post>Go</button></form>',
+    );
+    const probe = () => bed.get('probe', { act: 'fill', selector: 'input', submit: true });
+    const { token, kind, destination, method } = await probe();
+    expect([kind, destination, method]).toEqual(['submit', `${HOME}other`, 'post']);
+    await bed.page.evaluate("document.querySelector('button').formAction = '/evil'");
+    expect(await bed.refusal('fill', { token, value: 'x', submit: true })).toMatch(/changed its meaning/);
+  });
+
+  test('t138_a_form_that_the_filling_itself_points_elsewhere_is_not_sent', async () => {
+    const bed = await open('<form action="/safe"><input name=a oninput="form.action = `/evil`"></form>');
+    const { warnings } = await bed.fill({ selector: 'input' }, 'x', { submit: true });
+    expect(warnings.join()).toMatch(/was not sent/);
+    expect(bed.page.url()).toBe(HOME);
+  });
+
   test('filling_and_sending_a_secret_is_two_kinds_at_once', async () => {
     const bed = await open('<form><input type=password></form>');
     const twofold = async (submit: boolean) =>

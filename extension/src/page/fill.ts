@@ -2,7 +2,7 @@
 // The value goes in and never comes out; the answer is `as given` or `different`. Refuses what a person could not enter:
 // read-only fields, options that do not exist, more characters than the field takes.
 
-import { attr, command, contains, dispatch, focused, formElements, matches, submitForm } from './dom';
+import { attr, command, contains, dispatch, focused, matches, submitForm } from './dom';
 import { Watch } from './effects';
 import { editingHost, rawValue, secrecy } from './fields';
 import { describe } from './names';
@@ -12,6 +12,7 @@ import { focusAround, pressAt } from './pointer';
 import { redeem } from './probe';
 import type { ArgsOf, Effects } from './protocol';
 import { failed, invalid } from './refusal';
+import { defaultButton } from './risk';
 import { isTickable, roleOf } from './roles';
 import { listed, short } from './words';
 
@@ -23,7 +24,7 @@ type Filler = (el: Element, args: Args, press: () => boolean) => (() => boolean)
 const NOT_HELD = 'The field does not hold what was given: the site or the field changed or refused it.';
 
 export async function fill(args: Args): Promise<Effects> {
-  const { el, place, stays } = redeem(args.token, 'fill', args);
+  const { el, place, stays, leadsAlike } = redeem(args.token, 'fill', args);
   const filler = fillerOf(el);
   if (filler === undefined) throw failed(`${describe(el)} is not a field that can be filled.`);
   const watch = new Watch(el);
@@ -35,7 +36,8 @@ export async function fill(args: Args): Promise<Effects> {
   }
   // Enter may empty the field, so it is read before.
   const stayed = holds();
-  if (!pressEnter(el)) watch.warn('Enter submits nothing here: the field belongs to no form that takes it.');
+  if (!leadsAlike()) watch.warn('The form changed when the field was filled, so it was not sent.');
+  else if (!pressEnter(el)) watch.warn('Enter submits nothing here: the field belongs to no form that takes it.');
   return readBack(await watch.settle(), stayed);
 }
 
@@ -175,13 +177,4 @@ function pressEnter(el: Element): boolean {
 function focusedWithin(el: Element): Element {
   const now = focused();
   return now !== null && contains(el, now) ? now : el;
-}
-
-/** The button that Enter presses: the first submit button of the form, wherever it stands. */
-function defaultButton(form: HTMLFormElement): Element | undefined {
-  for (const el of formElements(form)) {
-    const submits = el instanceof HTMLButtonElement || el instanceof HTMLInputElement;
-    if (submits && (el.type === 'submit' || el.type === 'image')) return el;
-  }
-  return undefined;
 }

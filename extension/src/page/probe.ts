@@ -43,12 +43,18 @@ export function probe(asked: ArgsOf<'probe'>): Probe {
   };
 }
 
-/** What a token was given for, if it still holds. The token is used up either way. `stays`: whether it is no other act yet. */
-export function redeem(
-  token: string,
-  act: 'click' | 'fill',
-  now: Partial<ArgsOf<'probe'>>,
-): { el: Element; place: Place; kind: ActKind; stays: () => boolean } {
+interface Redeemed {
+  el: Element;
+  place: Place;
+  kind: ActKind;
+  /** Whether it is still no other kind of act. */
+  stays: () => boolean;
+  /** Whether it still leads to the same place as well. */
+  leadsAlike: () => boolean;
+}
+
+/** What a token was given for, if it still holds. The token is used up either way. */
+export function redeem(token: string, act: 'click' | 'fill', now: Partial<ArgsOf<'probe'>>): Redeemed {
   const bound = tokens.get(token);
   tokens.delete(token);
   if (bound === undefined)
@@ -62,7 +68,9 @@ export function redeem(
     throw failed('The element changed its meaning before the act, so nothing was done. Take a new snapshot.');
   }
   // The kind alone: sites rewrite their own links under the pointer, and what a script does no look can foresee.
-  return { el, place, kind: risk.kind, stays: () => riskOf(el, place, asked).kind === risk.kind };
+  const stays = () => riskOf(el, place, asked).kind === risk.kind;
+  const leadsAlike = () => JSON.stringify(riskOf(el, place, asked)) === JSON.stringify(risk);
+  return { el, place, kind: risk.kind, stays, leadsAlike };
 }
 
 function sameAct(asked: ArgsOf<'probe'>, now: Partial<ArgsOf<'probe'>>): boolean {

@@ -2,7 +2,19 @@
 // Everything around the point counts, because a click also acts on what is around. Of what scripts do with an
 // event it knows what stands in the markup; other such acts are `plain`, and their effects are reported and judged afterwards.
 
-import { around, attr, baseAddress, closest, formAction, formMethod, formTarget, linkOf, queryAll, tag } from './dom';
+import {
+  around,
+  attr,
+  baseAddress,
+  closest,
+  formAction,
+  formElements,
+  formMethod,
+  formTarget,
+  linkOf,
+  queryAll,
+  tag,
+} from './dom';
 import { editingHost, secrecy } from './fields';
 import type { ActKind, ArgsOf } from './protocol';
 
@@ -40,7 +52,7 @@ export function riskOfFill(el: Element, submit: boolean): Risk {
     ? ofFilling(el)
     : form === null
       ? { kind: 'submit' }
-      : { ...sending(form, undefined), kind: 'submit' };
+      : { ...sending(form, defaultButton(form)), kind: 'submit' };
   const host = editingHost(el);
   const secret = secrecy(el) ?? (host && secrecy(host));
   if (secret === undefined) return sent;
@@ -90,6 +102,15 @@ function ofControl(el: Element, keys: Keys): Risk {
   if (el.type === 'file') return { kind: 'file_chooser' };
   if (keys.button === 'middle' || el.form === null) return PLAIN;
   return el.type === 'submit' || el.type === 'image' ? sending(el.form, el) : PLAIN;
+}
+
+/** The button that Enter presses: the first submit button of the form, wherever it stands. */
+export function defaultButton(form: HTMLFormElement): Element | undefined {
+  for (const el of formElements(form)) {
+    const submits = el instanceof HTMLButtonElement || el instanceof HTMLInputElement;
+    if (submits && (el.type === 'submit' || el.type === 'image')) return el;
+  }
+  return undefined;
 }
 
 /** Where a form goes, sent by a button that may say otherwise, or by Enter. */
