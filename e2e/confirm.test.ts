@@ -157,6 +157,25 @@ describe('the confirmation window', () => {
     assert.doesNotMatch(await client.text('page_snapshot'), /correct horse/);
   });
 
+  test('the yes to a filled password does not cover one that is filled and sent, and the window says so', async () => {
+    await fresh();
+    const filling = client.text('page_fill', { selector: '#password', value: 'one' });
+    // The yes of the test before may still hold.
+    const first = await Promise.race([filling.then(() => undefined), browser.confirmation()]);
+    if (first !== undefined) await answer(first, 'confirm-allow');
+    await filling;
+    await client.text('page_fill', { selector: '#password', value: 'two' });
+    const sending = client.refusal('page_fill', { selector: '#password', value: 'three', submit: true });
+    const window = await browser.confirmation();
+    await window.getByTestId('confirm-detail').waitFor();
+    const asked = (await window.textContent('body')) ?? '';
+    assert.match(asked, /fill a password field and send it at once/);
+    assert.doesNotMatch(asked, /also covers/);
+    await answer(window, 'confirm-deny');
+    assert.match(await sending, /USER_DENIED/);
+    assert.equal(await page.inputValue('#password'), 'two');
+  });
+
   test('a cancelled call closes its window, does nothing and is never answered', async () => {
     await fresh();
     const before = posts();

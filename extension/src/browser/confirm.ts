@@ -6,7 +6,8 @@
  */
 import type { Caller } from '../contract/frames';
 import { CONFIRM_CLICK_MS } from '../contract/limits';
-import { type ActKind, type Answer, mayQueue } from '../gate/confirm';
+import { type Answer, mayQueue } from '../gate/confirm';
+import type { Intended } from '../gate/dispatch';
 import { originShown } from '../gate/origin';
 import { CONFIRM_PORT, type ConfirmHears, ConfirmSays, type Language, type Question, type Theme } from '../ui/messages';
 import { uncover } from './uncover';
@@ -15,7 +16,7 @@ export interface Asking {
   op: string;
   caller: Caller;
   tab: { id: number; windowId: number };
-  intended: { kind: ActKind; origin: string; role?: string; name?: string; destination?: string };
+  intended: Intended;
 }
 
 interface Open {
@@ -161,10 +162,11 @@ async function present(port: chrome.runtime.Port, asked: Open, look: () => Promi
 }
 
 function questionOf({ op, caller, intended }: Asking, leftMs: number): Question {
-  const { kind, origin, role, name, destination } = intended;
+  const { kind, origin, role, name, destination, twofold } = intended;
   return {
     op,
     kind,
+    sends: twofold === true,
     origin,
     client: { name: caller.name.slice(0, 2_048), image: caller.image.slice(0, 2_048), verified: caller.verified },
     element: role === undefined ? null : { role: role.slice(0, 128), name: (name ?? '').slice(0, 10_000) },

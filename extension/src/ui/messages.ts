@@ -100,6 +100,8 @@ export const Tell = z.strictObject({ tell: z.literal('changed') });
 export const Question = z.strictObject({
   op: z.string().max(64),
   kind: z.enum(ACT_KINDS),
+  /** Whether what is filled is sent as well, by the same act. */
+  sends: z.boolean(),
   /** Of the document in which the act happens. */
   origin: z.string().max(512),
   client: z.strictObject({ name: Text, image: Text, verified: z.boolean() }),

@@ -36,7 +36,7 @@ export function QuestionView({
   );
 }
 
-function Detail({ question: { kind, origin, client, element, destination, op } }: { question: Question }) {
+function Detail({ question: { kind, sends, origin, client, element, destination, op } }: { question: Question }) {
   const say = useWords();
   return (
     <dl id="detail" data-testid="confirm-detail">
@@ -47,7 +47,10 @@ function Detail({ question: { kind, origin, client, element, destination, op } }
       </dd>
       <dt>{say('confirm.act')}</dt>
       <dd>
-        <strong>{say(`acts.${kind}`)}</strong> <span className="quiet">({say(`tools.${op}`)})</span>
+        <strong>
+          {say(`acts.${kind}`)} {sends && say('confirm.sends')}
+        </strong>{' '}
+        <span className="quiet">({say(`tools.${op}`)})</span>
       </dd>
       <dt>{say('confirm.site')}</dt>
       <dd>
@@ -121,7 +124,7 @@ function Answers({ question, answer }: { question: Question; answer: (say: 'allo
       </div>
       <div className="notes quiet">
         <p id="guard">{say('confirm.guard')}</p>
-        {question.op !== 'tab_close' && <p>{say('confirm.once')}</p>}
+        {question.op !== 'tab_close' && !question.sends && <p>{say('confirm.once')}</p>}
         <p>{say('confirm.left', { seconds })}</p>
       </div>
     </>
