@@ -99,7 +99,7 @@ const client = await Client.start(home);
 await client.text('tab_list');
 const page = await browser.page(site.url());
 await browser.approve(page);
-await page.goto(docsUrl);
+await page.goto(`${docsUrl}/library/functions.html`);
 await browser.approve(page);
 await page.close();
 

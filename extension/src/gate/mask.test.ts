@@ -1,11 +1,25 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Masks } from './mask';
+import { Masks, TOO_SHORT } from './mask';
+import { RULES } from './shapes';
 
 const mask = (text: string) => new Masks().text(text);
 const HEX = 'd41d8cd98f00b204e9800998ecf8427e';
 const TOKEN = 'x7Kq2mVb9TzL4wRn8YpC3sHd6JfG1aQe';
 const JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dBjftJeZ4CVPmB92K27uhbUJU1p1r_wW1gFWFOEjXk';
+
+test('a bare word or number that is passed over unsearched is shorter than every shape', () => {
+  const word = fc.string({ unit: fc.constantFrom(...'0123456789abcdefgxyzABCDEFGHIKLMSTX_'), maxLength: 11 });
+  fc.assert(
+    fc.property(word, (text) => {
+      expect(TOO_SHORT.test(text)).toBe(true);
+      expect(RULES.flatMap(({ find }) => find(text))).toEqual([]);
+    }),
+    { numRuns: 5_000 },
+  );
+  expect(TOO_SHORT.test('123456789012')).toBe(false);
+  expect(TOO_SHORT.test('pw=hunter2')).toBe(false);
+});
 
 describe('what has the shape of a secret is replaced by a fixed word', () => {
   test.each([

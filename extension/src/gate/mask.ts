@@ -10,12 +10,16 @@ import { type Range, viewsOf } from './view';
 export type { MaskKind } from './shapes';
 export type MaskCounts = Partial<Record<MaskKind, number>>;
 
+/** One bare word or number that is shorter than every shape: most names and ids of a list, which are not worth a search. */
+export const TOO_SHORT = /^\w{0,11}$/;
+
 /** Counts of what was masked, so that a result can say so. */
 export class Masks {
   readonly counts: MaskCounts = {};
 
   /** The text with every stretch that has the shape of a secret replaced. */
   text(text: string): string {
+    if (TOO_SHORT.test(text)) return text;
     const parts: string[] = [];
     let done = 0;
     for (const found of merged(findings(text))) {
