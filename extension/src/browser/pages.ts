@@ -6,7 +6,7 @@ import type { Scope } from '../gate/allowlist';
 import { Ask, type Done, type Tell } from '../ui/messages';
 import { showConfirmation } from './confirm';
 import { setSettings } from './settings';
-import { deny, giveBackAllSites, intend, remove } from './sites';
+import { deny, forgetWishes, giveBackAllSites, intend, remove } from './sites';
 import { unwant } from './wanted';
 
 const ALL_SITES = '<all_urls>';
@@ -70,6 +70,7 @@ async function act(ask: Exclude<Ask, { ask: 'state' }>): Promise<Done> {
       await remove(ask.site);
       return { ok: true };
     case 'screenshots':
+      await forgetWishes();
       await setSettings({ screenshots: ask.on });
       if (!ask.on) await giveBackAllSites();
       return ask.on ? { ok: true, permission: ALL_SITES } : { ok: true };

@@ -86,6 +86,27 @@ test('a permission that nobody wished for approves nothing', async () => {
   expect(await approved()).toEqual([]);
 });
 
+test('a wish that the browser’s prompt refused is not granted by the prompt for another wish', async () => {
+  const other = 'http://other.example:8080';
+  await sites.intend(1, SITE, 'exact', NOW);
+  browser.tabs.set(2, `${other}/`);
+  await sites.intend(2, other, 'exact', NOW);
+  // As if the person had said yes to all sites, or to the same host on another port.
+  browser.granted.add(PERMISSION).add('http://other.example/*');
+  browser.added();
+  await rest();
+  expect(await approved()).toEqual([`exact ${other}`]);
+});
+
+test('a wish that the browser’s prompt refused is not granted by switching pictures on', async () => {
+  await sites.intend(1, SITE, 'exact', NOW);
+  await sites.forgetWishes();
+  browser.granted.add(PERMISSION);
+  browser.added();
+  await rest();
+  expect(await approved()).toEqual([]);
+});
+
 test('t164_a_tab_that_moved_before_the_permission_came_approves_neither_site', async () => {
   await sites.intend(1, SITE, 'exact', NOW);
   browser.tabs.set(1, 'https://evil.example/');

@@ -68,9 +68,15 @@ export async function intend(tab: number, shown: string, scope: Scope, now: numb
   if (!proposal.ok) return proposal;
   const { intent } = proposal;
   const permission = permissionFor(intent.site);
-  await intents.change((waiting) => [...waiting.filter((each) => each.tab !== tab), intent].slice(-INTENTS_MAX));
+  // Who asks again has left the browser's last prompt behind: a no to that one is told to nobody, so its wish ends here.
+  await intents.change(() => [intent]);
   const settled = await settleIntents(now);
   return { ok: true, permission, settled: settled.some(({ site }) => site === intent.site) };
+}
+
+/** Ends every wish: what the browser is asked for next is asked for another reason. */
+export async function forgetWishes(): Promise<void> {
+  await intents.change(() => []);
 }
 
 /** Turns intents into entries where everything they wait for has come. */
