@@ -24,6 +24,9 @@ const KEYS = [
 /** Too short to be looked for inside longer words. */
 const SHORT = ['pwd', 'auth', 'sid', 'jwt', 'csrf', 'xsrf', 'otp', 'pin', 'cvv', 'cvc'];
 
+const ENDINGS = [...PASSWORDS, ...KEYS].map((name) => name.replaceAll('_', ''));
+const SHORT_ENDINGS = SHORT.map((name) => `_${name}`);
+
 const SUFFIX = /_(?:value|hash|hex|id|key|\d{1,2})$/;
 
 /** Whether a member of this name holds a secret, in any usual spelling: `apiKey`, `X-Api-Key`, `DB_PASSWORD_2`. */
@@ -39,8 +42,9 @@ export function isSecretName(name: string): boolean {
 function announces(words: string): boolean {
   const joined = words.replaceAll('_', '');
   return (
-    [...PASSWORDS, ...KEYS].some((name) => joined.endsWith(name.replaceAll('_', ''))) ||
-    SHORT.some((name) => words === name || words.endsWith(`_${name}`))
+    ENDINGS.some((ending) => joined.endsWith(ending)) ||
+    SHORT.includes(words) ||
+    SHORT_ENDINGS.some((ending) => words.endsWith(ending))
   );
 }
 
