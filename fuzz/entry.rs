@@ -3,12 +3,13 @@
 #![allow(dead_code, clippy::expect_used, clippy::panic)] // each fuzz target calls one of these; a panic is a finding
 
 use genkan::base::limits::{
-    CHUNK_TEXT_BYTES_MAX, JSON_DEPTH_MAX, JSON_VALUES_MAX, NM_OUT_BYTES_MAX, RESULT_BYTES_MAX,
-    SAFE_INTEGER_MAX,
+    CHUNK_TEXT_BYTES_MAX, CLIENT_PATH_BYTES_MAX, HOLDERS_MAX, JSON_DEPTH_MAX, JSON_VALUES_MAX,
+    NM_OUT_BYTES_MAX, RESULT_BYTES_MAX, SAFE_INTEGER_MAX,
 };
 use genkan::wire::bridge::{
     BridgeFrame, BridgeResp, Capability, Notice, chunks, is_instance, is_label, is_version,
 };
+use genkan::wire::client::Client;
 use genkan::wire::control::{Leg, Routed, route};
 use genkan::wire::framing::{FrameFault, Lines, NmFrames, nm_frame};
 use genkan::wire::handshake::{Acceptor, AcceptorStep, Dialer, DialerStep};
@@ -127,6 +128,21 @@ fn chunked(text: &str) {
         joined.push_str(data);
     }
     assert_eq!(joined, text);
+}
+
+/// A client has holders, not too many, each with whole paths; written again it is the same client.
+pub fn client(input: &[u8]) {
+    let Ok(client) = Client::parse(input) else { return };
+    let holders = client.holders();
+    assert!((1..=HOLDERS_MAX).contains(&holders.len()));
+    for holder in holders {
+        let script = holder.script.as_ref().map(|script| &script.path);
+        assert!(holder.pid != 0 && (script.is_none() || holder.interpreter));
+        assert!([Some(&holder.image.path), script].into_iter().flatten().all(|path| {
+            path.starts_with(['/', '\\']) | path.contains(":\\") && path.len() <= CLIENT_PATH_BYTES_MAX
+        }));
+    }
+    assert_eq!(Client::parse(strict::written(&client).as_bytes()), Ok(client));
 }
 
 /// What passes is one line, of exactly one link; control frames never leave the link of the extension.

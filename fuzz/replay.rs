@@ -10,13 +10,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use genkan::wire::handshake::{Acceptor, AcceptorStep, DialerStep, attached_line};
-use genkan::wire::{bridge, control, json, rpc};
+use genkan::wire::{bridge, client, control, json, rpc};
 
 type Entry = fn(&[u8]);
 type Verdict = fn(&[u8]) -> bool;
 
-const ENTRIES: [(&str, Entry); 6] = [
+const ENTRIES: [(&str, Entry); 7] = [
     ("bridge", entry::bridge),
+    ("client", entry::client),
     ("control", entry::control),
     ("framing", entry::framing),
     ("handshake", entry::handshake),
@@ -71,7 +72,8 @@ fn seeds_and_found_inputs_hold_what_the_fuzz_targets_assert() {
 /// A seed's name says what becomes of it, so that a parser that accepts more or less than before is noticed.
 #[test]
 fn seeds_are_accepted_or_refused_as_their_names_say() {
-    let accepts: [(&str, Verdict); 5] = [
+    let accepts: [(&str, Verdict); 6] = [
+        ("client", |input| client::Client::parse(input).is_ok()),
         ("json", |input| json::parse(input).is_ok()),
         ("rpc", |input| rpc::parse(input).is_ok()),
         ("bridge", |input| {

@@ -104,6 +104,22 @@ pub const MISMATCH_RECENT_MS: u32 = 60_000;
 pub const SECRET_BYTES: usize = 32;
 /// Bytes of `run.lock`.
 pub const LOCK_FILE_BYTES_MAX: usize = 4_096;
+/// Processes that may hold the other ends of one server's standard streams: a client, its workers, a few that inherited.
+pub const HOLDERS_MAX: usize = 16;
+/// Bytes of the path of a client's image or script.
+pub const CLIENT_PATH_BYTES_MAX: usize = 4_096;
+/// Bytes of the name under which an image is signed.
+pub const SIGNER_BYTES_MAX: usize = 256;
+/// Processes that are looked at in search of the other ends.
+pub const PROCESSES_MAX: usize = 65_536;
+/// Open descriptors that are looked at in search of the other ends, in all processes together.
+pub const DESCRIPTORS_MAX: usize = 1_048_576;
+/// Programs of ours in a row, each the client of the next, before a client of another program must come.
+pub const GATEWAYS_MAX: usize = 4;
+/// Bytes of an image or script that is measured: above it nobody is a client.
+pub const IMAGE_FILE_BYTES_MAX: u64 = 2_147_483_648;
+/// Bytes of a process's arguments that are read in search of its script.
+pub const ARGUMENTS_BYTES_MAX: usize = 131_072;
 
 /// Characters of a text result when the caller names no size.
 pub const RESULT_CHARS_DEFAULT: u32 = 24_000;
