@@ -147,6 +147,17 @@ pub const WAIT_MS_MAX: u32 = 50_000;
 pub const INTENT_MS: u32 = 120_000;
 /// Milliseconds for which a client may keep tool definitions.
 pub const TOOLS_TTL_MS: u32 = 3_600_000;
+
+/// Milliseconds between two looks at the trust record while anything is attached.
+pub const TRUST_TICK_MS: u32 = 250;
+/// Paired clients.
+pub const CLIENTS_MAX: usize = 64;
+/// Characters of a path that a sentence shows.
+pub const PATH_SHOWN_CHARS_MAX: usize = 256;
+/// Characters of the words in one record of the audit log.
+pub const AUDIT_DETAIL_CHARS_MAX: usize = 1_024;
+/// Bytes of one line of the audit log without its LF.
+pub const AUDIT_LINE_BYTES_MAX: usize = 8_192;
 }
 
 #[cfg(test)]
