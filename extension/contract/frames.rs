@@ -9,7 +9,7 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value};
 
 use crate::shape::{Branch, Shape, shape};
-use crate::zod::{literal, strict_object, type_of, validator};
+use crate::zod::{literal, type_of, validator};
 
 /// Which way a frame travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,10 +149,11 @@ fn named_in(shape: &Shape) -> Vec<String> {
         Shape::Named(name) => vec![name.clone()],
         Shape::List(item) => named_in(item),
         Shape::Object(members) => members.iter().flat_map(|m| named_in(&m.shape)).collect(),
-        Shape::Tagged(_, branches) => {
-            branches.iter().flat_map(|b| &b.members).flat_map(|m| named_in(&m.shape)).collect()
+        Shape::Tagged(_, branches) => branches.iter().flat_map(|b| named_in(&b.shape)).collect(),
+        Shape::Verdict(_, sides) => sides.iter().flatten().flat_map(|m| named_in(&m.shape)).collect(),
+        Shape::Text | Shape::Flag | Shape::Truth(_) | Shape::Whole(..) | Shape::Words(_) | Shape::Open => {
+            Vec::new()
         }
-        Shape::Text | Shape::Flag | Shape::Whole(..) | Shape::Words(_) | Shape::Open => Vec::new(),
     }
 }
 
@@ -162,7 +163,7 @@ fn validated(name: &str, shape: &Shape) -> String {
     }
     let (before, value) = match frames_of(shape) {
         Some(branches) => {
-            let each = branches.iter().map(|b| exported(&branch_name(b), &strict_object(&b.members)));
+            let each = branches.iter().map(|b| exported(&branch_name(b), &validator(&b.shape)));
             (each.collect(), format!("z.discriminatedUnion('type', [{}])", branch_names(branches)))
         }
         None => (String::new(), validator(shape)),

@@ -14,6 +14,8 @@ use serde_json::{Map, Value};
 pub enum Shape {
     Text,
     Flag,
+    /// This truth value and no other.
+    Truth(bool),
     /// An exact integer, bounds included.
     Whole(u64, u64),
     /// One of these words.
@@ -23,6 +25,8 @@ pub enum Shape {
     Object(Vec<Member>),
     /// One of these objects, told apart by the word under the tag.
     Tagged(String, Vec<Branch>),
+    /// Two objects, the first where the flag is true, the second where it is false.
+    Verdict(String, [Vec<Member>; 2]),
     /// Another named type.
     Named(String),
     /// Any object: only where [`crate::frames::EXCEPTIONS`] says who checks it instead.
@@ -39,7 +43,8 @@ pub struct Member {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Branch {
     pub word: String,
-    pub members: Vec<Member>,
+    /// [`Shape::Object`], or [`Shape::Verdict`] where two branches share the word.
+    pub shape: Shape,
 }
 
 type Read<T> = Result<T, String>;
@@ -64,7 +69,7 @@ pub fn shape(schema: &Value, at: &str, open: &impl Fn(&str) -> bool) -> Read<Sha
     }
     match schema.get("type").and_then(Value::as_str) {
         Some("string") => text(schema, at),
-        Some("boolean") => only(schema, &["type"], at).map(|()| Shape::Flag),
+        Some("boolean") => flag(schema, at),
         Some("integer") => whole(schema, at),
         Some("array") => list(schema, at, open),
         Some("object") => object(schema, at, open),
@@ -85,6 +90,15 @@ fn text(schema: &Schema, at: &str) -> Read<Shape> {
         return Ok(Shape::Words(vec![word(one, at)?]));
     }
     only(schema, &["type"], at).map(|()| Shape::Text)
+}
+
+fn flag(schema: &Schema, at: &str) -> Read<Shape> {
+    only(schema, &["type", "const"], at)?;
+    match schema.get("const") {
+        None => Ok(Shape::Flag),
+        Some(Value::Bool(truth)) => Ok(Shape::Truth(*truth)),
+        Some(other) => Err(format!("{at}: {other} is no truth value")),
+    }
 }
 
 fn whole(schema: &Schema, at: &str) -> Read<Shape> {
@@ -171,16 +185,38 @@ fn one_of(branches: &[Value], at: &str, open: &impl Fn(&str) -> bool) -> Read<Sh
     let objects = objects.collect::<Option<Vec<_>>>().ok_or(format!("{at}: a union of unlike things"))?;
     let tag = objects.iter().flatten().find(|m| tag_word(m).is_some()).map(|m| m.name.clone());
     let tag = tag.ok_or(format!("{at}: a union without a tag"))?;
-    let branch = |members: Vec<Member>| {
+    let mut groups: Vec<(String, Vec<Vec<Member>>)> = Vec::new();
+    for members in objects {
         let word = members.iter().find(|m| m.name == tag).and_then(tag_word);
-        word.map(|word| Branch { word, members }).ok_or(format!("{at}: a branch without the tag {tag}"))
-    };
-    let branches = objects.into_iter().map(branch).collect::<Read<Vec<_>>>()?;
-    let distinct: BTreeSet<_> = branches.iter().map(|b| &b.word).collect();
-    if distinct.len() != branches.len() {
-        return Err(format!("{at}: two branches share a tag"));
+        let word = word.ok_or(format!("{at}: a branch without the tag {tag}"))?;
+        match groups.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, same)) => same.push(members),
+            None => groups.push((word, vec![members])),
+        }
     }
-    Ok(Shape::Tagged(tag, branches))
+    let branch = |(word, same): (String, Vec<Vec<Member>>)| {
+        let shape = one_branch(same, &format!("{at}.{word}"))?;
+        Ok(Branch { word, shape })
+    };
+    groups.into_iter().map(branch).collect::<Read<Vec<_>>>().map(|branches| Shape::Tagged(tag, branches))
+}
+
+/// What stands under one word: one object, or two that a literal flag tells apart.
+fn one_branch(same: Vec<Vec<Member>>, at: &str) -> Read<Shape> {
+    let truth = |members: &[Member]| {
+        let flag = members.iter().find(|m| m.required && matches!(m.shape, Shape::Truth(_)))?;
+        if let Shape::Truth(truth) = flag.shape { Some((flag.name.clone(), truth)) } else { None }
+    };
+    let mut same = same.into_iter();
+    match (same.next(), same.next(), same.next()) {
+        (Some(one), None, None) => Ok(Shape::Object(one)),
+        (Some(a), Some(b), None) => match (truth(&a), truth(&b)) {
+            (Some((name, true)), Some((other, false))) if name == other => Ok(Shape::Verdict(name, [a, b])),
+            (Some((name, false)), Some((other, true))) if name == other => Ok(Shape::Verdict(name, [b, a])),
+            _ => Err(format!("{at}: two branches share a tag")),
+        },
+        _ => Err(format!("{at}: more than two branches share a tag")),
+    }
 }
 
 fn tag_word(member: &Member) -> Option<String> {

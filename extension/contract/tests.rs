@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use genkan::base::identity::{EXTENSION_MANIFEST_KEY, PINNED_EXTENSION_ID};
 use genkan::wire::bridge::{BridgeFrame, BridgeResp};
+use genkan::wire::control::{No, Yes};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 
@@ -43,6 +44,22 @@ refuses! {
         because "no strict equal"
     a_type_that_holds_itself_ends_the_generation: #[schemars(deny_unknown_fields)] struct Broken { next: Vec<Broken> }
         because "holds itself"
+    two_branches_of_one_tag_without_a_literal_flag_end_the_generation:
+        #[schemars(tag = "type", deny_unknown_fields)]
+        enum Broken { #[schemars(rename = "result")] Good { ok: bool }, #[schemars(rename = "result")] Bad { ok: bool } }
+        because "share a tag"
+    two_branches_of_one_tag_with_the_same_flag_end_the_generation:
+        #[schemars(tag = "type", deny_unknown_fields)]
+        enum Broken { #[schemars(rename = "result")] Good { ok: Yes }, #[schemars(rename = "result")] Bad { ok: Yes } }
+        because "share a tag"
+    three_branches_of_one_tag_end_the_generation:
+        #[schemars(tag = "type", deny_unknown_fields)]
+        enum Broken {
+            #[schemars(rename = "result")] Good { ok: Yes },
+            #[schemars(rename = "result")] Bad { ok: No },
+            #[schemars(rename = "result")] Odd { ok: No, why: u32 },
+        }
+        because "more than two"
     an_open_branch_ends_the_generation: #[schemars(tag = "type")] enum Broken { Named { name: String } }
         because "unknown members"
 }

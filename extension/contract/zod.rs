@@ -52,6 +52,7 @@ pub fn validator(shape: &Shape) -> String {
     match shape {
         Shape::Text => "text()".into(),
         Shape::Flag => "z.boolean()".into(),
+        Shape::Truth(truth) => format!("z.literal({truth})"),
         Shape::Whole(min, max) => format!("whole({min}, {max})"),
         Shape::Words(words) => match words.as_slice() {
             [one] => format!("z.literal({})", literal(one)),
@@ -60,8 +61,12 @@ pub fn validator(shape: &Shape) -> String {
         Shape::List(item) => format!("z.array({})", validator(item)),
         Shape::Object(members) => strict_object(members),
         Shape::Tagged(tag, branches) => {
-            let each: Vec<_> = branches.iter().map(|b| strict_object(&b.members)).collect();
+            let each: Vec<_> = branches.iter().map(|b| validator(&b.shape)).collect();
             format!("z.discriminatedUnion({}, [{}])", literal(tag), each.join(", "))
+        }
+        Shape::Verdict(flag, sides) => {
+            let [yes, no] = sides.each_ref().map(|members| strict_object(members));
+            format!("z.discriminatedUnion({}, [{yes}, {no}])", literal(flag))
         }
         Shape::Named(name) => name.clone(),
         Shape::Open => "open()".into(),
@@ -83,13 +88,15 @@ pub fn type_of(shape: &Shape) -> String {
     match shape {
         Shape::Text => "string".into(),
         Shape::Flag => "boolean".into(),
+        Shape::Truth(truth) => truth.to_string(),
         Shape::Whole(..) => "number".into(),
         Shape::Words(words) => words.iter().map(literal).collect::<Vec<_>>().join(" | "),
         Shape::List(item) => format!("({})[]", type_of(item)),
         Shape::Object(members) => object_type(members),
         Shape::Tagged(_, branches) => {
-            branches.iter().map(|b| object_type(&b.members)).collect::<Vec<_>>().join(" | ")
+            branches.iter().map(|b| type_of(&b.shape)).collect::<Vec<_>>().join(" | ")
         }
+        Shape::Verdict(_, [yes, no]) => format!("{} | {}", object_type(yes), object_type(no)),
         Shape::Named(name) => name.clone(),
         Shape::Open => "Record<string, unknown>".into(),
     }

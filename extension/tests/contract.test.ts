@@ -3,20 +3,24 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { EXCEPTIONS } from '../src/contract/exceptions';
 import {
   ARGS,
+  AuditReadResult,
   BridgeCommand,
   BridgeReq,
   CAPABILITIES,
   CAPABILITY_SPECS,
   Cancel,
   Chunk,
+  ClientListResult,
   FILL_BYTES_MAX,
   HostFrame,
   HostHello,
   HostStatusResult,
+  KillStatusResult,
   OPS,
   SAFE_INTEGER_MAX,
   SELECTOR_BYTES_MAX,
@@ -37,13 +41,43 @@ const FRAMES: Record<string, { check: Check; frame: string }> = {
     frame:
       '{"id":7,"op":"tab_list","browser":"chrome","args":{},"caller":{"key":"k","name":"n","image":"/i","verified":false},"deadline":100}',
   },
+  KillKnown: {
+    check: KillStatusResult,
+    frame: '{"type":"kill_status_result","ok":true,"killed":false,"epoch":7,"engaged":0,"warning":"w"}',
+  },
+  KillUnknown: {
+    check: KillStatusResult,
+    frame: '{"type":"kill_status_result","ok":false,"error":{"code":"BRIDGE_KILLED","message":"m"}}',
+  },
+  AuditRead: {
+    check: AuditReadResult,
+    frame:
+      '{"type":"audit_read_result","ok":true,"entries":[{"ts_ms":1,"event_kind":"k","surface":"s"}],"older":false,"path":"/p"}',
+  },
+  AuditUnread: {
+    check: AuditReadResult,
+    frame: '{"type":"audit_read_result","ok":false,"error":{"code":"INTERNAL_ERROR","message":"m"}}',
+  },
+  ClientList: {
+    check: ClientListResult,
+    frame:
+      '{"type":"client_list_result","ok":true,"enrolled":true,"clients":[{"name":"n","image":"/i","anchor":"hash","any_script":false,"paused":false,"paired_ms":1}]}',
+  },
+  ClientsUnread: {
+    check: ClientListResult,
+    frame: '{"type":"client_list_result","ok":false,"error":{"code":"BRIDGE_KILLED","message":"m"}}',
+  },
   Cancel: { check: Cancel, frame: '{"type":"cancel","id":7}' },
   Chunk: { check: Chunk, frame: '{"type":"chunk","id":7,"seq":0,"last":true,"data":"d"}' },
 };
 
 /** Every object inside a value, with a function that puts a changed copy in its place. */
 function objectsOf(value: unknown): { object: Record<string, unknown>; put(o: object): unknown }[] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
+  if (Array.isArray(value)) {
+    const inner = value.map((part, at) => objectsOf(part).map((found) => ({ ...found, at })));
+    return inner.flat().map(({ object, put, at }) => ({ object, put: (o) => value.with(at, put(o)) }));
+  }
+  if (typeof value !== 'object' || value === null) return [];
   const own = Object.fromEntries(Object.entries(value));
   const inner = Object.entries(own).flatMap(([name, part]) =>
     objectsOf(part).map((found) => ({ ...found, put: (o: object) => ({ ...own, [name]: found.put(o) }) })),
@@ -51,6 +85,7 @@ function objectsOf(value: unknown): { object: Record<string, unknown>; put(o: ob
   return [{ object: own, put: (o) => o }, ...inner];
 }
 
+const OPTIONAL = ['browser', 'warning'];
 const OPEN = JSON.stringify({}); // the one member whose content the operation's own validator reads
 const closed = (frame: unknown) => objectsOf(frame).filter(({ object }) => JSON.stringify(object) !== OPEN);
 const ok = (check: Check, value: unknown) => check.safeParse(value).success;
@@ -76,7 +111,7 @@ describe.each(Object.entries(FRAMES))('%s', (_, { check, frame }) => {
 
   test('a missing field is refused at any depth', () => {
     for (const { object, put } of closed(parsed)) {
-      for (const name of Object.keys(object).filter((n) => n !== 'browser')) {
+      for (const name of Object.keys(object).filter((n) => !OPTIONAL.includes(n))) {
         const { [name]: _gone, ...rest } = object;
         expect(ok(check, put(rest)), `${frame} without ${name}`).toBe(false);
       }
@@ -87,7 +122,9 @@ describe.each(Object.entries(FRAMES))('%s', (_, { check, frame }) => {
     for (const { object, put } of closed(parsed)) {
       for (const [name, value] of Object.entries(object)) {
         const others = [null, [], 'other', 1.5, true, { extra: 1 }];
-        const wrong = others.filter((o) => typeof o !== typeof value || o === null || Array.isArray(o));
+        const wrong = others.filter(
+          (o) => typeof o !== typeof value || o === null || Array.isArray(o) !== Array.isArray(value),
+        );
         for (const other of wrong) {
           expect(ok(check, put({ ...object, [name]: other })), `${name} = ${JSON.stringify(other)}`).toBe(false);
         }
@@ -129,6 +166,63 @@ test('T013 an attached link with an error, or a refused one with a door, is refu
   for (const link of links) {
     expect(ok(HostStatusResult, { type: 'host_status_result', label: 'l', link })).toBe(false);
   }
+});
+
+test('T013 a result that mixes members of success and failure, or lies about which it is, is refused', () => {
+  const error = { code: 'BRIDGE_KILLED', message: 'm' };
+  const results = [
+    { type: 'kill_status_result', ok: true, killed: false, epoch: 1, engaged: 0, error },
+    { type: 'kill_status_result', ok: false, killed: false, epoch: 1, engaged: 0, error },
+    { type: 'kill_status_result', ok: false, killed: false, epoch: 1, engaged: 0 },
+    { type: 'kill_status_result', ok: true, error },
+    { type: 'kill_status_result', ok: 'true', killed: false, epoch: 1, engaged: 0 },
+    { type: 'kill_status_result', killed: false, epoch: 1, engaged: 0 },
+    { type: 'client_list_result', ok: true, enrolled: false, clients: [], error },
+    { type: 'client_list_result', ok: false, enrolled: false, clients: [], error },
+    { type: 'audit_read_result', ok: false, entries: [], older: false, path: '', error },
+    {
+      type: 'audit_read_result',
+      ok: true,
+      entries: [{ ts_ms: 1, event_kind: 'k', surface: 's', error }],
+      older: false,
+    },
+  ];
+  for (const result of results) expect(ok(HostFrame, result), JSON.stringify(result)).toBe(false);
+});
+
+test('T013 no mixture of the members of any two results is taken, save the results themselves', () => {
+  const members = fc.record(
+    {
+      ok: fc.oneof(fc.boolean(), fc.constantFrom(0, 1, 'true', null)),
+      killed: fc.boolean(),
+      epoch: fc.nat(),
+      engaged: fc.nat(),
+      warning: fc.string(),
+      enrolled: fc.boolean(),
+      clients: fc.constant([]),
+      entries: fc.constant([]),
+      older: fc.boolean(),
+      path: fc.string(),
+      error: fc.constant({ code: 'BRIDGE_KILLED', message: 'm' }),
+    },
+    { requiredKeys: [] },
+  );
+  const sides: Record<string, { yes: string[]; no: string[]; spare: string[] }> = {
+    kill_status_result: { yes: ['engaged', 'epoch', 'killed', 'ok'], no: ['error', 'ok'], spare: ['warning'] },
+    client_list_result: { yes: ['clients', 'enrolled', 'ok'], no: ['error', 'ok'], spare: [] },
+    audit_read_result: { yes: ['entries', 'ok', 'older', 'path'], no: ['error', 'ok'], spare: [] },
+  };
+  fc.assert(
+    fc.property(fc.constantFrom(...Object.keys(sides)), members, (type, mixed) => {
+      const { yes, no, spare } = sides[type] ?? { yes: [], no: [], spare: [] };
+      const names = Object.keys(mixed).sort();
+      const needed = names.filter((name) => !spare.includes(name));
+      const whole =
+        (mixed.ok === true && String(needed) === String(yes)) || (mixed.ok === false && String(names) === String(no));
+      expect(ok(HostFrame, { type, ...mixed }), JSON.stringify(mixed)).toBe(whole);
+    }),
+    { numRuns: 2_000 },
+  );
 });
 
 test.each(EXCEPTIONS.map((e) => [e.at, e] as const))('the exception %s holds', (_, exception) => {

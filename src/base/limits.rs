@@ -75,6 +75,21 @@ pub const PORT_RETRY_MS: u32 = 2_000;
 /// Minutes between the extension's wake-up alarms (half a minute is the floor browsers keep for packed extensions).
 pub const ALARM_MINUTES: f64 = 0.5;
 
+/// Milliseconds between two looks at whether the trust record changed, while anything is attached.
+pub const TRUST_TICK_MS: u32 = 250;
+/// Milliseconds for the host to answer a question of the extension.
+pub const EXCHANGE_MS: u32 = 5_000;
+/// Milliseconds that a call waits for another client's call on the same tab.
+pub const TAB_TURN_MS: u32 = 10_000;
+/// Bytes of one text in an audit event.
+pub const AUDIT_TEXT_BYTES_MAX: usize = 256;
+/// Records that one reading of the audit log may ask for.
+pub const AUDIT_ENTRIES_MAX: u32 = 1_000;
+/// Records of one reading that names no number.
+pub const AUDIT_ENTRIES_DEFAULT: u32 = 200;
+/// Events that the extension itself keeps.
+pub const AUDIT_RING_MAX: usize = 200;
+
 /// Milliseconds a confirmation for a click, fill or tab close stays open; then it denies.
 pub const CONFIRM_CLICK_MS: u32 = 30_000;
 /// Milliseconds after a confirmation window opens or regains focus in which input is ignored.

@@ -4,17 +4,20 @@
 //! of its link: a control frame from the socket is an injection, a frame of no known shape is malformed. It does not
 //! know whether a socket is open or a call is waiting, so every decision can be tested without either.
 
+mod verdict;
+
 use alloc::{string::String, vec::Vec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::base::limits::SAFE_INTEGER_MAX;
+use crate::base::limits::{AUDIT_ENTRIES_MAX, AUDIT_TEXT_BYTES_MAX, SAFE_INTEGER_MAX};
 use crate::base::refusal::Refusal;
 use crate::wire::bridge::{
     BRIDGE_PROTOCOL_VERSION, BridgeFault, BridgeFrame, BridgeResp, Capability, Door, is_instance, is_version,
 };
 use crate::wire::json;
+pub use verdict::{No, Yes};
 
 /// Extension → host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,10 +36,42 @@ pub enum FromExtension {
     },
     /// Asks for `host_status_result`.
     HostStatus {},
+    /// Asks for `kill_status_result`.
+    KillStatus {},
+    /// The person engaged the kill switch in this browser. Answered with `kill_status_result` once it holds.
+    KillEngage {},
+    /// Something that only the extension saw. Never page content, never an argument's value.
+    AuditEvent {
+        /// One of the kinds that the extension may report; the host refuses every other.
+        kind: String,
+        /// How it ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<String>,
+        /// The tool it was about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<String>,
+        /// What the client calls itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// The kind of act.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        detail: Option<String>,
+        /// Joins the records of one call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cid: Option<String>,
+    },
+    /// Asks for `audit_read_result`.
+    AuditRead {
+        /// The newest so many records.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<u32>,
+    },
+    /// Asks for `client_list_result`.
+    ClientList {},
 }
 
-/// Host → extension.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Host → extension. A result is two frames of one type, told apart by `ok`: neither can hold members of the other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ToExtension {
     /// The host's first frame.
@@ -53,6 +88,124 @@ pub enum ToExtension {
         /// The link to the broker.
         link: Link,
     },
+    /// Where the kill switch stands; pushed after the hello and whenever that changes.
+    #[serde(rename = "kill_status_result")]
+    KillKnown {
+        /// Always true.
+        ok: Yes,
+        /// Whether everything is stopped.
+        killed: bool,
+        /// The trust record's epoch. It only ever rises; a lower one than before is an older record put back.
+        epoch: u64,
+        /// The epoch in which it was last engaged, 0 if never. What was under way then is void, even after a release.
+        engaged: u64,
+        /// It holds, but only until this host ends: why it could not be kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        warning: Option<String>,
+    },
+    /// The kill switch cannot be read, which counts as on.
+    #[serde(rename = "kill_status_result")]
+    KillUnknown {
+        /// Always false.
+        ok: No,
+        /// Why, and what to do.
+        error: Refusal,
+    },
+    /// The newest records of the audit log, oldest first.
+    #[serde(rename = "audit_read_result")]
+    AuditRead {
+        /// Always true.
+        ok: Yes,
+        /// The records.
+        entries: Vec<AuditEntry>,
+        /// Whether there are older ones.
+        older: bool,
+        /// Where the log lies.
+        path: String,
+    },
+    /// The audit log cannot be read.
+    #[serde(rename = "audit_read_result")]
+    AuditUnread {
+        /// Always false.
+        ok: No,
+        /// Why.
+        error: Refusal,
+    },
+    /// The paired clients.
+    #[serde(rename = "client_list_result")]
+    ClientList {
+        /// Always true.
+        ok: Yes,
+        /// Whether a list exists. Without one every program may enter; an empty one admits nobody.
+        enrolled: bool,
+        /// In the order of pairing.
+        clients: Vec<PairedClient>,
+    },
+    /// The list cannot be read, so nobody is admitted.
+    #[serde(rename = "client_list_result")]
+    ClientsUnread {
+        /// Always false.
+        ok: No,
+        /// Why.
+        error: Refusal,
+    },
+}
+
+/// One record of the audit log as the person sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AuditEntry {
+    /// Milliseconds since 1970.
+    pub ts_ms: u64,
+    /// What happened.
+    pub event_kind: String,
+    /// Which part recorded it.
+    pub surface: String,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// The refusal's code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// More, in a few words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// One entry of the list of paired clients as the person sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PairedClient {
+    /// The name it was paired under.
+    pub name: String,
+    /// The file shown at pairing.
+    pub image: String,
+    /// What it is recognised by.
+    pub anchor: AnchorKind,
+    /// The script that an interpreter was paired for; absent for a program and for an interpreter paired for any script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+    /// Whether every script of this interpreter may enter.
+    pub any_script: bool,
+    /// Whether the person paused it.
+    pub paused: bool,
+    /// Milliseconds since 1970.
+    pub paired_ms: u64,
+}
+
+/// What a paired client is recognised by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AnchorKind {
+    /// The hash of its file.
+    Hash,
+    /// Whoever signed its file.
+    Signer,
+    /// Its path, below folders that only root may write.
+    Package,
 }
 
 /// The host's link to the broker.
@@ -74,7 +227,20 @@ pub enum Link {
 }
 
 /// The `type` of every control frame, of both directions.
-const CONTROL_TAGS: [&str; 4] = ["extension_hello", "host_hello", "host_status", "host_status_result"];
+const CONTROL_TAGS: [&str; 12] = [
+    "audit_event",
+    "audit_read",
+    "audit_read_result",
+    "client_list",
+    "client_list_result",
+    "extension_hello",
+    "host_hello",
+    "host_status",
+    "host_status_result",
+    "kill_engage",
+    "kill_status",
+    "kill_status_result",
+];
 
 /// Where a frame came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,18 +325,33 @@ fn from_socket(value: &Value) -> Routed {
 
 impl FromExtension {
     fn checked(self) -> Result<Self, BridgeFault> {
-        match &self {
-            FromExtension::HostStatus {} => Ok(self),
-            FromExtension::ExtensionHello { extension, .. } if !is_version(extension) => {
-                Err(BridgeFault::Rule("the extension's release is not a version"))
+        match self.broken_rule() {
+            None => Ok(self),
+            Some(rule) => Err(BridgeFault::Rule(rule)),
+        }
+    }
+
+    fn broken_rule(&self) -> Option<&'static str> {
+        let broken = |is: bool, rule| is.then_some(rule);
+        match self {
+            FromExtension::HostStatus {}
+            | FromExtension::KillStatus {}
+            | FromExtension::KillEngage {}
+            | FromExtension::ClientList {} => None,
+            FromExtension::ExtensionHello { extension, instance, capabilities, .. } => {
+                broken(!is_version(extension), "the extension's release is not a version")
+                    .or(broken(!is_instance(instance), "the instance id is not 32 lower-case hex digits"))
+                    .or(broken(!Capability::each_once(capabilities), "a capability is named twice"))
             }
-            FromExtension::ExtensionHello { instance, .. } if !is_instance(instance) => {
-                Err(BridgeFault::Rule("the instance id is not 32 lower-case hex digits"))
+            FromExtension::AuditEvent { kind, outcome, tool, name, detail, cid } => {
+                let rest = [outcome, tool, name, detail, cid].into_iter().flatten();
+                let long = core::iter::once(kind).chain(rest).any(|text| text.len() > AUDIT_TEXT_BYTES_MAX);
+                broken(long, "an audit event holds a text that is too long")
             }
-            FromExtension::ExtensionHello { capabilities, .. } if !Capability::each_once(capabilities) => {
-                Err(BridgeFault::Rule("a capability is named twice"))
+            FromExtension::AuditRead { limit } => {
+                let fits = limit.is_none_or(|limit| (1..=AUDIT_ENTRIES_MAX).contains(&limit));
+                broken(!fits, "a reading of the audit log asks for no records or too many")
             }
-            FromExtension::ExtensionHello { .. } => Ok(self),
         }
     }
 }

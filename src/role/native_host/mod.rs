@@ -125,7 +125,7 @@ impl Host {
                         return Claim::of_another_version(self.label.clone(), bridge)
                             .map_err(|refusal| Ending::Broken(refusal.to_string()));
                     }
-                    BrowserFrame::Own(FromExtension::HostStatus {}) => self.report().await?,
+                    BrowserFrame::Own(own) => self.on_own(own).await?,
                     BrowserFrame::Pass(_) | BrowserFrame::Late { .. } => {
                         return Err(Ending::Broken("it answered before it introduced itself".into()));
                     }
@@ -156,10 +156,8 @@ impl Host {
 
     async fn on_frame(&mut self, frame: &[u8]) -> Result<(), Ending> {
         match self.relay.judge_frame(frame) {
-            BrowserFrame::Own(FromExtension::HostStatus {}) => self.report().await,
-            BrowserFrame::Own(FromExtension::ExtensionHello { .. }) | BrowserFrame::OtherVersion { .. } => {
-                Err(Ending::Broken("it introduced itself twice".into()))
-            }
+            BrowserFrame::Own(own) => self.on_own(own).await,
+            BrowserFrame::OtherVersion { .. } => Err(twice()),
             BrowserFrame::Pass(line) => {
                 self.answer(line);
                 Ok(())
@@ -169,6 +167,20 @@ impl Host {
                 Ok(())
             }
             BrowserFrame::Broken(why) => Err(Ending::Broken(why)),
+        }
+    }
+
+    async fn on_own(&mut self, own: FromExtension) -> Result<(), Ending> {
+        match own {
+            FromExtension::HostStatus {} => self.report().await,
+            FromExtension::ExtensionHello { .. } => Err(twice()),
+            FromExtension::KillStatus {}
+            | FromExtension::KillEngage {}
+            | FromExtension::AuditEvent { .. }
+            | FromExtension::AuditRead { .. }
+            | FromExtension::ClientList {} => {
+                Err(Ending::Broken("it asked before this host offered an answer".into()))
+            }
         }
     }
 
@@ -244,6 +256,10 @@ impl Host {
             }
         }
     }
+}
+
+fn twice() -> Ending {
+    Ending::Broken("it introduced itself twice".into())
 }
 
 fn received(frame: Option<Result<Vec<u8>, StreamFault>>) -> Result<Vec<u8>, Ending> {

@@ -51,11 +51,23 @@ fn every_control_frame_has_its_tag_in_the_table() {
         }
     }
     tags.sort();
+    tags.dedup();
     assert_eq!(tags, CONTROL_TAGS);
 }
 
 #[test]
 fn control_frames_of_the_extension_are_handled_by_the_host() {
+    let event = json!({"type": "audit_event", "kind": "confirm_shown", "tool": "page_click"});
+    for frame in [
+        json!({"type": "kill_status"}),
+        json!({"type": "kill_engage"}),
+        json!({"type": "client_list"}),
+        json!({"type": "audit_read"}),
+        json!({"type": "audit_read", "limit": AUDIT_ENTRIES_MAX}),
+        event,
+    ] {
+        assert!(matches!(route_value(Leg::Extension, &frame), Routed::Handle(_)), "{frame}");
+    }
     assert_eq!(
         route_value(Leg::Extension, &json!({"type": "host_status"})),
         Routed::Handle(FromExtension::HostStatus {})
@@ -79,7 +91,7 @@ fn replies_go_to_the_socket_and_requests_to_the_extension_never_back() {
 }
 
 #[test]
-fn a_control_frame_from_the_socket_is_dropped_however_it_goes_on() {
+fn t012_a_control_frame_from_the_socket_is_dropped_however_it_goes_on() {
     for tag in CONTROL_TAGS {
         for frame in [
             json!({"type": tag}),
@@ -96,6 +108,9 @@ fn the_hosts_own_frames_are_malformed_when_the_extension_sends_them() {
     for frame in [
         json!({"type": "host_hello", "bridge": 1, "host": "0.1.0"}),
         json!({"type": "host_status_result", "label": "chrome", "link": {"state": "waiting"}}),
+        json!({"type": "kill_status_result", "ok": true, "killed": false, "epoch": 1, "engaged": 0}),
+        json!({"type": "client_list_result", "ok": true, "enrolled": false, "clients": []}),
+        json!({"type": "audit_read_result", "ok": false, "error": {"code": "INTERNAL_ERROR", "message": "m"}}),
     ] {
         assert!(is_malformed(&route_value(Leg::Extension, &frame)), "{frame}");
     }
@@ -144,6 +159,41 @@ fn a_hello_that_breaks_a_rule_is_malformed() {
             "{member} {value}"
         );
     }
+}
+
+#[test]
+fn a_control_frame_that_breaks_a_rule_is_malformed() {
+    let long = "x".repeat(AUDIT_TEXT_BYTES_MAX + 1);
+    for frame in [
+        json!({"type": "kill_engage", "killed": true}),
+        json!({"type": "kill_release"}),
+        json!({"type": "audit_read", "limit": 0}),
+        json!({"type": "audit_read", "limit": AUDIT_ENTRIES_MAX + 1}),
+        json!({"type": "audit_read", "limit": null}),
+        json!({"type": "audit_event"}),
+        json!({"type": "audit_event", "kind": long}),
+        json!({"type": "audit_event", "kind": "confirm_shown", "detail": long}),
+        json!({"type": "audit_event", "kind": "confirm_shown", "origin": "https://example.org"}),
+    ] {
+        assert!(is_malformed(&route_value(Leg::Extension, &frame)), "{frame}");
+    }
+    let exact =
+        json!({"type": "audit_event", "kind": "confirm_shown", "name": "x".repeat(AUDIT_TEXT_BYTES_MAX)});
+    assert!(matches!(route_value(Leg::Extension, &exact), Routed::Handle(_)));
+}
+
+#[test]
+fn t013_a_result_is_written_with_the_members_of_its_side_alone() {
+    let known = ToExtension::KillKnown { ok: Yes, killed: true, epoch: 3, engaged: 3, warning: None };
+    assert_eq!(
+        json::written(&known),
+        r#"{"type":"kill_status_result","ok":true,"killed":true,"epoch":3,"engaged":3}"#
+    );
+    let unknown = ToExtension::KillUnknown { ok: No, error: Refusal::new(Code::BridgeKilled, "m") };
+    assert_eq!(
+        json::written(&unknown),
+        r#"{"type":"kill_status_result","ok":false,"error":{"code":"BRIDGE_KILLED","message":"m"}}"#
+    );
 }
 
 #[test]
