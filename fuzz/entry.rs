@@ -14,7 +14,10 @@ use genkan::wire::control::{Leg, Routed, route};
 use genkan::wire::framing::{FrameFault, Lines, NmFrames, nm_frame};
 use genkan::wire::handshake::{Acceptor, AcceptorStep, Dialer, DialerStep};
 use genkan::wire::json::{self as strict, JsonFault};
+use genkan::wire::lock::LockRecord;
+use genkan::wire::record::{self, Members, Record, Rung};
 use genkan::wire::rpc;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A text that is accepted is the value an ordinary parser sees; one that is refused has a reason of its own.
@@ -224,4 +227,53 @@ impl Course {
         self.closed |= !right;
         self.right += usize::from(right);
     }
+}
+
+/// A lock that is accepted writes back to one that says the same.
+pub fn lock(input: &[u8]) {
+    if let Ok(lock) = LockRecord::parse(input) {
+        assert_eq!(LockRecord::parse(lock.written().as_bytes()), Ok(lock));
+    }
+}
+
+/// A record in its third version, with one rung for each version before.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lamp {
+    count: u64,
+    on: Option<bool>,
+    names: Vec<String>,
+}
+
+impl Record for Lamp {
+    const NAME: &'static str = "lamp.json";
+    const FIRST_VERSION: u32 = 1;
+    const MIGRATIONS: &'static [Rung] = &[name_the_count, list_the_name];
+    const BYTES_MAX: usize = 1_024;
+
+    fn check(&self) -> Result<(), String> {
+        if self.names.len() > 8 { Err("more names than fit on a lamp".into()) } else { Ok(()) }
+    }
+}
+
+fn name_the_count(mut members: Members) -> Option<Members> {
+    let count = members.remove("n")?;
+    members.insert("count".into(), count).is_none().then_some(members)
+}
+
+fn list_the_name(mut members: Members) -> Option<Members> {
+    let name = members.remove("name")?;
+    members.insert("names".into(), Value::Array(vec![name])).is_none().then_some(members)
+}
+
+/// What is accepted keeps the bound and the type's rules; in our version it is written back byte for byte, and from an
+/// older one it is lifted to what we would write now.
+pub fn record(input: &[u8]) {
+    let Ok(lamp) = record::parse::<Lamp>(input) else { return };
+    assert!(input.len() <= Lamp::BYTES_MAX && lamp.names.len() <= 8);
+    let Ok(written) = record::written(&lamp) else { panic!("what was read can be written") };
+    assert_eq!(record::parse::<Lamp>(&written).as_ref(), Ok(&lamp));
+    let current = format!("\"version\":{}}}\n", record::current::<Lamp>());
+    assert!(written.ends_with(current.as_bytes()));
+    assert_eq!(input.ends_with(current.as_bytes()), input == written);
 }

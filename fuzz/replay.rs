@@ -10,18 +10,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use genkan::wire::handshake::{Acceptor, AcceptorStep, DialerStep, attached_line};
-use genkan::wire::{bridge, client, control, json, rpc};
+use genkan::wire::{bridge, client, control, json, lock, record, rpc};
 
 type Entry = fn(&[u8]);
 type Verdict = fn(&[u8]) -> bool;
 
-const ENTRIES: [(&str, Entry); 7] = [
+const ENTRIES: &[(&str, Entry)] = &[
     ("bridge", entry::bridge),
     ("client", entry::client),
     ("control", entry::control),
     ("framing", entry::framing),
     ("handshake", entry::handshake),
     ("json", entry::json),
+    ("lock", entry::lock),
+    ("record", entry::record),
     ("rpc", entry::rpc),
 ];
 
@@ -60,7 +62,7 @@ fn every_target_has_an_entry_and_seeds() {
 
 #[test]
 fn seeds_and_found_inputs_hold_what_the_fuzz_targets_assert() {
-    for (name, entry) in ENTRIES {
+    for &(name, entry) in ENTRIES {
         let seeds = files(&folder("seeds").join(name));
         assert!(seeds.len() >= 4, "{name} has {} seeds", seeds.len());
         let found = files(&folder("corpus").join(name));
@@ -72,10 +74,12 @@ fn seeds_and_found_inputs_hold_what_the_fuzz_targets_assert() {
 /// A seed's name says what becomes of it, so that a parser that accepts more or less than before is noticed.
 #[test]
 fn seeds_are_accepted_or_refused_as_their_names_say() {
-    let accepts: [(&str, Verdict); 6] = [
+    let accepts: &[(&str, Verdict)] = &[
         ("client", |input| client::Client::parse(input).is_ok()),
         ("json", |input| json::parse(input).is_ok()),
         ("rpc", |input| rpc::parse(input).is_ok()),
+        ("lock", |input| lock::LockRecord::parse(input).is_ok()),
+        ("record", |input| record::parse::<entry::Lamp>(input).is_ok()),
         ("bridge", |input| {
             bridge::BridgeFrame::parse(input).is_ok() || bridge::BridgeResp::parse(input).is_ok()
         }),
@@ -91,7 +95,7 @@ fn seeds_are_accepted_or_refused_as_their_names_say() {
             lines().all(|line| broker.on_line(line).is_ok()) || lines().all(|line| peer.on_line(line).is_ok())
         }),
     ];
-    for (target, accept) in accepts {
+    for &(target, accept) in accepts {
         let seeds = files(&folder("seeds").join(target));
         for verdict in ["ok-", "no-"] {
             assert!(seeds.keys().any(|name| name.starts_with(verdict)), "{target} has no {verdict} seed");

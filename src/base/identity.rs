@@ -23,6 +23,12 @@ pub const DIR_NAME: &str = "genkan";
 pub const LOCK_FILE: &str = "run.lock";
 /// Bridge socket of the runtime folder.
 pub const SOCKET_FILE: &str = "bridge.sock";
+/// Trust record of the state folder.
+pub const TRUST_FILE: &str = "trust.json";
+/// Mark of the newest trust record, in the data folder: where that record does not lie.
+pub const EPOCH_MARK_FILE: &str = "trust.epoch";
+/// Audit log of the state folder.
+pub const AUDIT_FILE: &str = "audit.log";
 /// Environment variable that sets how much is logged to stderr.
 pub const LOG_ENV: &str = "GENKAN_LOG";
 /// Environment variable that sets the form of the log: `text` or `json`.

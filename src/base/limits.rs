@@ -135,6 +135,18 @@ pub const GATEWAYS_MAX: usize = 4;
 pub const IMAGE_FILE_BYTES_MAX: u64 = 2_147_483_648;
 /// Bytes of a process's arguments that are read in search of its script.
 pub const ARGUMENTS_BYTES_MAX: usize = 131_072;
+/// Bytes of `trust.json`.
+pub const TRUST_FILE_BYTES_MAX: usize = 2 * 1_048_576;
+/// Bytes of the mark of the newest trust record.
+pub const EPOCH_MARK_BYTES_MAX: usize = 128;
+/// Milliseconds to wait for another process to let go of the lock on records.
+pub const RECORD_LOCK_MS: u32 = 5_000;
+/// Bytes of `audit.log`.
+pub const AUDIT_BYTES_MAX: usize = 4 * 1_048_576;
+/// Bytes of the newest lines that each class (grants, refusals, traffic) keeps when the log is full.
+pub const AUDIT_CLASS_BYTES_MAX: usize = 1_048_576;
+/// Bytes of one line of the audit log with its LF.
+pub const AUDIT_LINE_BYTES_MAX: usize = 8_192;
 
 /// Characters of a text result when the caller names no size.
 pub const RESULT_CHARS_DEFAULT: u32 = 24_000;

@@ -6,13 +6,18 @@
 pub mod browsers;
 pub mod fail_point;
 pub mod files;
+pub mod flock;
 pub mod lock;
 pub mod log;
 pub mod peer;
+pub mod private_dir;
+mod private_file;
 pub mod random;
+pub mod records;
 mod refusal;
 pub mod runtime_dir;
 pub mod socket;
+pub mod state_dir;
 pub mod stdio;
 
 pub use refusal::OsRefusal;

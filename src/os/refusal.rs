@@ -57,6 +57,18 @@ pub enum OsRefusal {
         /// Which.
         path: PathBuf,
     },
+    /// Another process works in the directory and does not let go.
+    Locked {
+        /// Which directory.
+        path: PathBuf,
+        /// The process, if the kernel says.
+        holder: Option<u32>,
+    },
+    /// Two directories that must be different are one.
+    Shared {
+        /// Which.
+        path: PathBuf,
+    },
     /// The other end of a socket is not provably the same user.
     PeerNotUs {
         /// Its user id as the kernel reports it.
@@ -112,6 +124,16 @@ impl core::fmt::Display for OsRefusal {
             }
             Self::TooLarge { path } => write!(f, "{path:?} is larger than genkan ever writes it; remove it"),
             Self::Corrupt { path } => write!(f, "{path:?} does not hold what genkan writes; remove it"),
+            Self::Locked { path, holder } => {
+                let who = holder.map_or("another process".into(), |pid| format!("process {pid}"));
+                write!(f, "{who} holds the lock of {path:?} and does not let go; end it and try again")
+            }
+            Self::Shared { path } => {
+                write!(
+                    f,
+                    "{path:?} would hold both lock and records; set XDG_STATE_HOME to another directory than XDG_RUNTIME_DIR"
+                )
+            }
             Self::PeerNotUs { uid } => {
                 write!(f, "the other end of the socket runs as user {uid}, which is not provably you")
             }

@@ -2,22 +2,16 @@
 //!
 //! Decides the directory: `$XDG_RUNTIME_DIR/genkan`; on Linux, where MCP clients often pass only HOME, then
 //! `/run/user/UID/genkan` if that directory is ours and 0700, then `genkan` in the cache directory; on macOS then
-//! `~/Library/Application Support/genkan`. Refuses a directory that is not ours, not 0700, or reached through a
-//! symlink in its last component. Everything later is done relative to the descriptor opened here, so a directory
-//! swapped afterwards changes nothing. Does not know what the files mean.
+//! `~/Library/Caches/genkan`. Refuses a directory that is not private. Does not know what the files mean.
 
 use std::ffi::OsString;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, Stat};
-use rustix::io::Errno;
-
 use super::OsRefusal;
+pub use super::private_dir::our_uid;
+use super::private_dir::{PrivateDir, is_private};
 use crate::base::identity::DIR_NAME;
-
-const PRIVATE: u32 = 0o700;
 
 /// The environment variables that choose directories, read once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +26,8 @@ pub struct Environment {
     pub xdg_data_home: Option<OsString>,
     /// `XDG_CONFIG_HOME`.
     pub xdg_config_home: Option<OsString>,
+    /// `XDG_STATE_HOME`.
+    pub xdg_state_home: Option<OsString>,
 }
 
 impl Environment {
@@ -44,12 +40,26 @@ impl Environment {
             xdg_cache_home: read("XDG_CACHE_HOME"),
             xdg_data_home: read("XDG_DATA_HOME"),
             xdg_config_home: read("XDG_CONFIG_HOME"),
+            xdg_state_home: read("XDG_STATE_HOME"),
         }
     }
 
-    /// Where wrappers lie.
+    /// Where wrappers and the epoch mark lie.
     pub fn data_dir(&self) -> Result<PathBuf, OsRefusal> {
-        Ok(self.xdg_or_home("XDG_DATA_HOME", &self.xdg_data_home, ".local/share")?.join(DIR_NAME))
+        Ok(self.data_parent()?.join(DIR_NAME))
+    }
+
+    /// The folder above [`Self::data_dir`].
+    pub(super) fn data_parent(&self) -> Result<PathBuf, OsRefusal> {
+        self.xdg_or_home("XDG_DATA_HOME", &self.xdg_data_home, ".local/share")
+    }
+
+    /// The folder above that of records.
+    pub(super) fn state_parent(&self) -> Result<PathBuf, OsRefusal> {
+        if cfg!(target_os = "macos") && self.xdg_state_home.is_none() {
+            return Ok(self.home()?.join("Library/Application Support"));
+        }
+        self.xdg_or_home("XDG_STATE_HOME", &self.xdg_state_home, ".local/state")
     }
 
     /// Where browsers look for manifests.
@@ -82,20 +92,14 @@ impl Environment {
 /// The open runtime directory: 0700, ours, no symlink.
 #[derive(Debug)]
 pub struct RuntimeDir {
-    path: PathBuf,
-    fd: OwnedFd,
+    dir: PrivateDir,
 }
 
 impl RuntimeDir {
     /// Chooses, makes and checks the directory.
     pub fn resolve(environment: &Environment) -> Result<Self, OsRefusal> {
         let parent = Parent::of(environment)?;
-        if parent.ours_to_make {
-            let mut builder = std::fs::DirBuilder::new();
-            builder.recursive(true).mode(PRIVATE);
-            builder.create(&parent.path).map_err(|error| OsRefusal::io("make", &parent.path, error))?;
-        }
-        Self::below(&parent.path)
+        Ok(Self { dir: PrivateDir::below(&parent.path, parent.ours_to_make)? })
     }
 
     /// Where the directory is or would be; makes nothing.
@@ -105,19 +109,19 @@ impl RuntimeDir {
 
     /// The directory's path, for people. Files are reached through the descriptor.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.dir.path()
     }
 
     /// The path of a file in it, for people.
     pub fn path_of(&self, name: &str) -> PathBuf {
-        self.path.join(name)
+        self.dir.path_of(name)
     }
 
     /// A file's path through our own descriptor: as short as a socket address must be, and bound to the checked directory.
     #[cfg(target_os = "linux")]
     pub fn address_of(&self, name: &str) -> PathBuf {
         use std::os::fd::AsRawFd;
-        PathBuf::from(format!("/proc/self/fd/{}/{name}", self.fd.as_raw_fd()))
+        PathBuf::from(format!("/proc/self/fd/{}/{name}", self.dir.as_fd().as_raw_fd()))
     }
 
     /// Without `/proc` the address is the plain path, so a directory swapped by the same user is followed.
@@ -126,28 +130,14 @@ impl RuntimeDir {
         self.path_of(name)
     }
 
-    fn below(parent: &Path) -> Result<Self, OsRefusal> {
-        let path = parent.join(DIR_NAME);
-        let parent_fd = open_parent(parent)?;
-        let made = match rustix::fs::mkdirat(&parent_fd, DIR_NAME, Mode::from_raw_mode(PRIVATE)) {
-            Ok(()) => true,
-            Err(Errno::EXIST) => false,
-            Err(error) => return Err(OsRefusal::io("make", &path, error)),
-        };
-        let fd = open_dir(&parent_fd, Path::new(DIR_NAME), &path)?;
-        if made {
-            // The umask may have taken bits that we need.
-            rustix::fs::fchmod(&fd, Mode::from_raw_mode(PRIVATE))
-                .map_err(|error| OsRefusal::io("protect", &path, error))?;
-        }
-        check_private(&path, &stat(&fd, &path)?)?;
-        Ok(Self { path, fd })
+    pub(super) fn private(&self) -> &PrivateDir {
+        &self.dir
     }
 }
 
 impl AsFd for RuntimeDir {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.dir.as_fd()
     }
 }
 
@@ -163,7 +153,8 @@ impl Parent {
             return Ok(Self { path: absolute("XDG_RUNTIME_DIR", dir)?, ours_to_make: false });
         }
         if cfg!(target_os = "macos") {
-            let path = environment.home()?.join("Library/Application Support");
+            // Not the folder of records: each has a lock of its own.
+            let path = environment.home()?.join("Library/Caches");
             return Ok(Self { path, ours_to_make: true });
         }
         let run = PathBuf::from(format!("/run/user/{}", our_uid()));
@@ -174,68 +165,10 @@ impl Parent {
     }
 }
 
-/// Our effective user id.
-pub fn our_uid() -> u32 {
-    rustix::process::geteuid().as_raw()
-}
-
 fn absolute(variable: &'static str, value: &OsString) -> Result<PathBuf, OsRefusal> {
     let path = PathBuf::from(value);
     let clean = path.is_absolute() && !path.components().any(|part| part == Component::ParentDir);
     if clean { Ok(path) } else { Err(OsRefusal::NotAbsolute { variable, path }) }
-}
-
-/// A directory above ours may be shared (`/run/user`, a home), but nobody else may be able to swap what lies in it.
-fn open_parent(path: &Path) -> Result<OwnedFd, OsRefusal> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let fd =
-        rustix::fs::open(path, flags, Mode::empty()).map_err(|error| OsRefusal::io("open", path, error))?;
-    let stat = stat(&fd, path)?;
-    if stat.st_uid != our_uid() && stat.st_uid != 0 {
-        return Err(OsRefusal::Foreign { path: path.into(), owner: stat.st_uid });
-    }
-    let (others_write, sticky) = (stat.st_mode & 0o022 != 0, stat.st_mode & 0o1000 != 0);
-    if others_write && !sticky {
-        return Err(OsRefusal::ParentUnsafe { path: path.into() });
-    }
-    Ok(fd)
-}
-
-fn open_dir(parent: &OwnedFd, name: &Path, path: &Path) -> Result<OwnedFd, OsRefusal> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::openat(parent, name, flags, Mode::empty()).map_err(|error| match error {
-        Errno::LOOP | Errno::NOTDIR => OsRefusal::NotADirectory { path: path.into() },
-        other => OsRefusal::io("open", path, other),
-    })
-}
-
-fn stat(fd: &OwnedFd, path: &Path) -> Result<Stat, OsRefusal> {
-    rustix::fs::fstat(fd).map_err(|error| OsRefusal::io("examine", path, error))
-}
-
-/// Permission bits.
-#[allow(clippy::useless_conversion, reason = "16 bits wide on macOS")]
-pub(super) fn mode_of(stat: &Stat) -> u32 {
-    u32::from(stat.st_mode) & 0o7777
-}
-
-fn check_private(path: &Path, stat: &Stat) -> Result<(), OsRefusal> {
-    if stat.st_uid != our_uid() {
-        return Err(OsRefusal::Foreign { path: path.into(), owner: stat.st_uid });
-    }
-    let mode = mode_of(stat);
-    if mode & 0o777 != PRIVATE {
-        return Err(OsRefusal::TooOpen { path: path.into(), mode, wanted: PRIVATE });
-    }
-    Ok(())
-}
-
-fn is_private(path: &Path) -> bool {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::empty())
-        .ok()
-        .and_then(|fd| stat(&fd, path).ok())
-        .is_some_and(|stat| check_private(path, &stat).is_ok())
 }
 
 #[cfg(test)]

@@ -6,4 +6,6 @@ pub mod control;
 pub mod framing;
 pub mod handshake;
 pub mod json;
+pub mod lock;
+pub mod record;
 pub mod rpc;
