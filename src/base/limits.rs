@@ -145,8 +145,6 @@ pub const RECORD_LOCK_MS: u32 = 5_000;
 pub const AUDIT_BYTES_MAX: usize = 4 * 1_048_576;
 /// Bytes of the newest lines that each class (grants, refusals, traffic) keeps when the log is full.
 pub const AUDIT_CLASS_BYTES_MAX: usize = 1_048_576;
-/// Bytes of one line of the audit log with its LF.
-pub const AUDIT_LINE_BYTES_MAX: usize = 8_192;
 
 /// Characters of a text result when the caller names no size.
 pub const RESULT_CHARS_DEFAULT: u32 = 24_000;
@@ -175,8 +173,6 @@ pub const INTENT_MS: u32 = 120_000;
 /// Milliseconds for which a client may keep tool definitions.
 pub const TOOLS_TTL_MS: u32 = 3_600_000;
 
-/// Milliseconds between two looks at the trust record while anything is attached.
-pub const TRUST_TICK_MS: u32 = 250;
 /// Paired clients.
 pub const CLIENTS_MAX: usize = 64;
 /// Characters of a path that a sentence shows.
