@@ -1,8 +1,11 @@
 //! Whole messages in, whole messages out.
 //!
 //! Decides that one stream has one writer, which writes a message completely and flushes it before the next, through a
-//! bounded queue. Standard input and output get a thread each: they may be pipes, sockets, files or terminals, and none
-//! of them may be switched to non-blocking behind the back of whoever shares it. Does not know what a message means.
+//! bounded queue. Standard input and output may be pipes, sockets, files or terminals, and none of them may be switched
+//! to non-blocking behind the back of whoever shares it: where the runtime cannot wait for one as it is, a thread does,
+//! which costs two changes of thread a message. Does not know what a message means.
+
+mod direct;
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -11,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use self::direct::Direct;
 use super::fail_point;
 use crate::base::limits::OUTBOX_FRAMES_MAX;
 use crate::wire::framing::{FrameFault, Lines, NmFrames};
@@ -73,12 +77,14 @@ pub struct Incoming<R, S> {
     source: R,
     splitter: S,
     buffer: Box<[u8]>,
+    /// Told once what was whole before it is delivered.
+    fault: Option<FrameFault>,
 }
 
 impl<R: AsyncRead + Unpin, S: Splitter> Incoming<R, S> {
     /// Reads `source` through `splitter`.
     pub fn new(source: R, splitter: S) -> Self {
-        Self { source, splitter, buffer: vec![0; READ_BYTES].into() }
+        Self { source, splitter, buffer: vec![0; READ_BYTES].into(), fault: None }
     }
 
     /// The next message; `None` at a clean end. Dropping the future loses nothing.
@@ -87,9 +93,14 @@ impl<R: AsyncRead + Unpin, S: Splitter> Incoming<R, S> {
             if let Some(message) = self.splitter.next() {
                 return Ok(Some(message));
             }
+            if let Some(fault) = self.fault {
+                return Err(StreamFault::Frame(fault));
+            }
             match self.source.read(&mut self.buffer).await {
                 Ok(0) => return self.splitter.finish().map(|()| None).map_err(StreamFault::Frame),
-                Ok(read) => self.take(read)?,
+                Ok(read) => {
+                    self.fault = self.splitter.push(self.buffer.get(..read).unwrap_or_default()).err()
+                }
                 Err(error) => return Err(StreamFault::Io(error.to_string())),
             }
         }
@@ -99,23 +110,36 @@ impl<R: AsyncRead + Unpin, S: Splitter> Incoming<R, S> {
     pub fn splitter_mut(&mut self) -> &mut S {
         &mut self.splitter
     }
-
-    fn take(&mut self, read: usize) -> Result<(), StreamFault> {
-        let bytes = self.buffer.get(..read).unwrap_or_default();
-        self.splitter.push(bytes).map_err(StreamFault::Frame)
-    }
 }
 
-/// Messages from standard input, read by a thread of its own. The channel closes at a clean end.
+/// Messages from standard input. The channel closes at a clean end. Must be called inside a tokio runtime.
 pub fn stdin_messages<S: Splitter>(splitter: S) -> mpsc::Receiver<Result<Vec<u8>, StreamFault>> {
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
-    std::thread::spawn(move || {
-        fail_point::reach("reader");
-        if let Err(fault) = read_through(io::stdin().lock(), splitter, &sender) {
-            let _ = sender.blocking_send(Err(fault));
+    match Direct::reading(io::stdin()) {
+        Some(source) => _ = tokio::spawn(hand_over(Incoming::new(source, splitter), sender)),
+        None => {
+            _ = std::thread::spawn(move || {
+                fail_point::reach("reader");
+                if let Err(fault) = read_through(io::stdin().lock(), splitter, &sender) {
+                    let _ = sender.blocking_send(Err(fault));
+                }
+            })
         }
-    });
+    }
     receiver
+}
+
+async fn hand_over<S: Splitter>(
+    mut incoming: Incoming<Direct, S>,
+    sender: mpsc::Sender<Result<Vec<u8>, StreamFault>>,
+) {
+    fail_point::reach("reader");
+    while let Some(next) = incoming.next().await.transpose() {
+        let last = next.is_err();
+        if sender.send(next).await.is_err() || last {
+            return;
+        }
+    }
 }
 
 fn read_through<S: Splitter>(
@@ -189,14 +213,16 @@ pub fn outbox() -> (Outbox, Queued) {
 impl Queued {
     /// The one writer of an asynchronous stream. It ends when every [`Outbox`] is gone or the stream breaks; aborting
     /// it closes the stream at once.
-    pub fn write_to<W: AsyncWrite + Unpin + Send + 'static>(mut self, mut sink: W) -> JoinHandle<()> {
-        tokio::spawn(async move {
-            while let Some(message) = self.0.recv().await {
-                if sink.write_all(&message).await.is_err() || sink.flush().await.is_err() {
-                    return;
-                }
+    pub fn write_to<W: AsyncWrite + Unpin + Send + 'static>(self, sink: W) -> JoinHandle<()> {
+        tokio::spawn(self.write(sink))
+    }
+
+    async fn write<W: AsyncWrite + Unpin>(mut self, mut sink: W) {
+        while let Some(message) = self.0.recv().await {
+            if sink.write_all(&message).await.is_err() || sink.flush().await.is_err() {
+                return;
             }
-        })
+        }
     }
 }
 
@@ -206,21 +232,32 @@ pub fn stream_outbox<W: AsyncWrite + Unpin + Send + 'static>(sink: W) -> (Outbox
     (outbox, queued.write_to(sink))
 }
 
-/// The one writer of standard output, on a thread of its own. The receiver resolves once everything queued is written
-/// and every [`Outbox`] is gone, or the stream broke.
+/// The one writer of standard output. The receiver resolves once everything queued is written and every [`Outbox`] is
+/// gone, or the stream broke. Must be called inside a tokio runtime.
 pub fn stdout_outbox() -> io::Result<(Outbox, oneshot::Receiver<()>)> {
     // A descriptor of our own: the standard handle would split messages at every LF. What anything else prints goes to
     // standard error from here on, because standard output is protocol.
-    let sink = std::fs::File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let stdout = io::stdout().as_fd().try_clone_to_owned()?;
     rustix::stdio::dup2_stdout(io::stderr())?;
-    let (sender, receiver) = mpsc::channel(OUTBOX_FRAMES_MAX);
+    let (outbox, queued) = outbox();
     let (ended, end) = oneshot::channel();
-    std::thread::spawn(move || {
-        fail_point::reach("writer");
-        write_through(sink, receiver);
-        let _ = ended.send(());
-    });
-    Ok((Outbox { sender }, end))
+    match Direct::writing(&stdout) {
+        Some(sink) => {
+            _ = tokio::spawn(async move {
+                fail_point::reach("writer");
+                queued.write(sink).await;
+                let _ = ended.send(());
+            })
+        }
+        None => {
+            _ = std::thread::spawn(move || {
+                fail_point::reach("writer");
+                write_through(std::fs::File::from(stdout), queued.0);
+                let _ = ended.send(());
+            })
+        }
+    }
+    Ok((outbox, end))
 }
 
 fn write_through(mut sink: impl Write, mut receiver: mpsc::Receiver<Vec<u8>>) {
@@ -261,6 +298,15 @@ mod tests {
         assert_eq!(receiver.recv().await, Some(Ok(b"ok".to_vec())));
         assert_eq!(receiver.recv().await, None);
         assert_eq!(reader.join().unwrap(), Err(StreamFault::Frame(FrameFault::TooLong { max: 4 })));
+    }
+
+    #[tokio::test]
+    async fn a_fault_is_told_after_what_was_whole_before_it_and_stays() {
+        let mut lines = Incoming::new(&b"ok\nmuch too long\n"[..], Lines::new(4));
+        assert_eq!(lines.next().await, Ok(Some(b"ok".to_vec())));
+        for _ in 0..2 {
+            assert_eq!(lines.next().await, Err(StreamFault::Frame(FrameFault::TooLong { max: 4 })));
+        }
     }
 
     #[tokio::test]
