@@ -224,6 +224,7 @@ impl Broker {
             let line = link.hear_line().expect("a line of the handshake");
             match acceptor.on_line(line.as_bytes()).unwrap() {
                 AcceptorStep::SendWelcome(line) => link.send(&line),
+                AcceptorStep::AttachRelay(_) => panic!("a host attaches as a browser"),
                 AcceptorStep::Attach(_) => {
                     link.send(&attached_line(1, Door::Open));
                     return link;

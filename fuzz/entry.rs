@@ -16,6 +16,7 @@ use genkan::wire::handshake::{Acceptor, AcceptorStep, Dialer, DialerStep};
 use genkan::wire::json::{self as strict, JsonFault};
 use genkan::wire::lock::LockRecord;
 use genkan::wire::record::{self, Members, Record, Rung};
+use genkan::wire::relay::{FromRelay, ToRelay};
 use genkan::wire::rpc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -122,6 +123,19 @@ pub fn bridge(input: &[u8]) {
     }
 }
 
+/// A line goes one way only; accepted ones keep their bounds and write back equal.
+pub fn relay(input: &[u8]) {
+    let (up, down) = (FromRelay::parse(input), ToRelay::parse(input));
+    assert!(up.is_err() || down.is_err());
+    if let Ok(up) = up {
+        assert_eq!(FromRelay::parse(strict::written(&up).as_bytes()), Ok(up));
+    }
+    if let Ok(down) = down {
+        assert!(down.id() <= SAFE_INTEGER_MAX);
+        assert_eq!(ToRelay::parse(strict::written(&down).as_bytes()), Ok(down));
+    }
+}
+
 fn chunked(text: &str) {
     let Ok(pieces) = chunks(text, SAFE_INTEGER_MAX) else { return };
     let mut joined = String::new();
@@ -186,6 +200,13 @@ pub fn dialer() -> Dialer {
     Dialer::new(SECRET, PEER_NONCE, "chrome".into(), instance, 1, "0.1.0".into(), capabilities)
 }
 
+/// A relay's end, as in the seeds.
+pub fn relay_dialer() -> Dialer {
+    let client = r#"{"holders":[{"pid":7,"image":{"path":"/bin/client","device":1,"inode":2,"sha256":"HASH","package":false,"replaced":false},"interpreter":false}]}"#;
+    let client = Client::parse(client.replace("HASH", &"5e".repeat(32)).as_bytes()).expect("a client");
+    Dialer::relay(SECRET, PEER_NONCE, "0123456789abcdef0123456789abcdef".into(), client)
+}
+
 /// Whatever lines come in whatever order: an end attaches at most once, only to proper names, and stays closed after a fault.
 pub fn handshake(input: &[u8]) {
     let (mut broker, mut peer) = (Acceptor::new(SECRET, BROKER_NONCE), dialer());
@@ -201,6 +222,9 @@ pub fn handshake(input: &[u8]) {
                         && is_version(&browser.extension)
                 );
                 assert!(Capability::each_once(&browser.capabilities) && broker_steps.right == 2);
+            }
+            Ok(AcceptorStep::AttachRelay(relay)) => {
+                assert!(is_instance(&relay.instance) && broker_steps.right == 2);
             }
             Ok(AcceptorStep::SendWelcome(_)) => assert_eq!(broker_steps.right, 1),
             Err(_) => {}

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use genkan::wire::handshake::{Acceptor, AcceptorStep, DialerStep, attached_line};
-use genkan::wire::{bridge, client, control, json, lock, record, rpc};
+use genkan::wire::{bridge, client, control, json, lock, record, relay, rpc};
 
 type Entry = fn(&[u8]);
 type Verdict = fn(&[u8]) -> bool;
@@ -24,6 +24,7 @@ const ENTRIES: &[(&str, Entry)] = &[
     ("json", entry::json),
     ("lock", entry::lock),
     ("record", entry::record),
+    ("relay", entry::relay),
     ("rpc", entry::rpc),
 ];
 
@@ -80,6 +81,7 @@ fn seeds_are_accepted_or_refused_as_their_names_say() {
         ("rpc", |input| rpc::parse(input).is_ok()),
         ("lock", |input| lock::LockRecord::parse(input).is_ok()),
         ("record", |input| record::parse::<entry::Lamp>(input).is_ok()),
+        ("relay", |input| relay::FromRelay::parse(input).is_ok() || relay::ToRelay::parse(input).is_ok()),
         ("bridge", |input| {
             bridge::BridgeFrame::parse(input).is_ok() || bridge::BridgeResp::parse(input).is_ok()
         }),
@@ -107,24 +109,26 @@ fn seeds_are_accepted_or_refused_as_their_names_say() {
 }
 
 #[test]
-fn the_recorded_handshake_still_attaches() {
-    let recorded = files(&folder("seeds").join("handshake")).remove("ok-to-broker").expect("the seed");
-    let (mut broker, mut peer) = (Acceptor::new(entry::SECRET, entry::BROKER_NONCE), entry::dialer());
-    let mut to_broker = Vec::new();
-    let mut to_peer = vec![broker.hello()];
-    while let Some(line) = to_peer.pop() {
-        let Ok(DialerStep::Send(answer)) = peer.on_line(&line) else { break };
-        to_broker.extend_from_slice(&answer);
-        to_peer.push(match broker.on_line(&answer).expect("a right order") {
-            AcceptorStep::SendWelcome(line) => line,
-            AcceptorStep::Attach(_) => attached_line(1, bridge::Door::Open),
-        });
+fn the_recorded_handshakes_still_attach() {
+    let recorded = files(&folder("seeds").join("handshake"));
+    for (name, mut peer) in [("ok-to-broker", entry::dialer()), ("ok-relay-to-broker", entry::relay_dialer())]
+    {
+        let mut broker = Acceptor::new(entry::SECRET, entry::BROKER_NONCE);
+        let mut to_broker = Vec::new();
+        let mut to_peer = vec![broker.hello()];
+        while let Some(line) = to_peer.pop() {
+            let Ok(DialerStep::Send(answer)) = peer.on_line(&line) else { break };
+            to_broker.extend_from_slice(&answer);
+            to_peer.push(match broker.on_line(&answer).expect("a right order") {
+                AcceptorStep::SendWelcome(line) => line,
+                AcceptorStep::Attach(_) | AcceptorStep::AttachRelay(_) => {
+                    attached_line(1, bridge::Door::Open)
+                }
+            });
+        }
+        let seed = recorded.get(name).map(|seed| String::from_utf8_lossy(seed));
+        assert_eq!(Some(String::from_utf8_lossy(&to_broker)), seed, "the bytes of {name} changed");
     }
-    assert_eq!(
-        String::from_utf8_lossy(&to_broker),
-        String::from_utf8_lossy(&recorded),
-        "the proof's bytes changed"
-    );
 }
 
 /// Files the suite must be accepted, and which we refuse on purpose: an object names a member once.

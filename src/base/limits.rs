@@ -29,8 +29,8 @@ pub const PROGRESS_TOKEN_BYTES_MAX: usize = 256;
 pub const PROTOCOL_VERSION_CHARS_MAX: usize = 32;
 /// Characters of the name that a client gives itself, and of an unknown tool's name that its refusal echoes.
 pub const CLIENT_NAME_CHARS_MAX: usize = 64;
-/// Bytes of one handshake line: nothing before `attached` needs more.
-pub const HANDSHAKE_LINE_BYTES_MAX: usize = 16_384;
+/// Bytes of one handshake line: a relay's client may be several programs with long paths.
+pub const HANDSHAKE_LINE_BYTES_MAX: usize = 262_144;
 /// Levels of nested arrays and objects in any JSON we read.
 pub const JSON_DEPTH_MAX: usize = 64;
 /// Values (elements, members, containers) in one JSON text: memory for them is many times their text.
@@ -105,8 +105,24 @@ pub const BROWSERS_MAX: usize = 16;
 pub const HALF_OPEN_MAX: usize = 8;
 /// Calls in flight in one broker.
 pub const CALLS_MAX: usize = 64;
+/// Clients attached to one broker at once, its own among them.
+pub const ATTACHED_CLIENTS_MAX: usize = 64;
+/// Calls of one client in flight; more wait for its own to end, so that it cannot take all places.
+pub const CLIENT_CALLS_MAX: usize = 16;
+/// Calls of one client that have no answer yet, in flight or waiting: what its server lets in.
+pub const CLIENT_OPEN_CALLS_MAX: usize = MCP_OPEN_REQUESTS_MAX;
+/// Milliseconds for dispatched calls to end while a broker hands over.
+pub const HAND_OVER_MS: u32 = 3_000;
+/// Milliseconds between two attempts to become the broker or to reach one, within one call.
+pub const ELECT_PAUSE_MS: u32 = 20;
+/// Milliseconds for one call to find or become a broker.
+pub const ELECT_MS: u32 = 10_000;
 /// Frames waiting to be written to one browser.
 pub const OUTBOX_FRAMES_MAX: usize = 128;
+/// Bytes waiting to be written to one peer of the bridge socket; a peer that reads too slowly is cut.
+pub const OUTBOX_BYTES_MAX: usize = 64 * 1_048_576;
+/// Milliseconds for which a peer of the bridge socket may take in nothing of what is being written to it.
+pub const SLOW_READER_MS: u32 = 10_000;
 /// Bytes of a browser label.
 pub const LABEL_BYTES_MAX: usize = 32;
 /// Hex digits of a per-profile instance id.

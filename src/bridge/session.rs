@@ -165,6 +165,15 @@ impl<L: Link> Session<L> {
         self.0.with(|r| r.depart(generation)).map(Departed::leave).is_some()
     }
 
+    /// Ends every connection that is registered now.
+    pub fn detach_all(&self) {
+        let departed: Vec<_> = self.0.with(|r| {
+            let all: Vec<u64> = r.seats.iter().map(|seat| seat.generation).collect();
+            all.into_iter().filter_map(|generation| r.depart(generation)).collect()
+        });
+        departed.into_iter().for_each(Departed::leave);
+    }
+
     /// Chooses the browser that `target` names and opens a call to it. Nothing is sent yet.
     // INVARIANT session-1
     // INVARIANT session-8
@@ -215,6 +224,11 @@ impl<L: Link> Session<L> {
     fn progress(&self, generation: u64, id: u64, state: ProgressState) -> bool {
         let watch = self.0.with(|r| r.asked(generation, id).map(|p| p.watch.clone()));
         watch.map(|watch| watch.iter().for_each(|tell| tell(state))).is_some()
+    }
+
+    /// The connections that are registered now.
+    pub fn links(&self) -> Vec<L> {
+        self.0.with(|r| r.seats.iter().map(|seat| seat.link.clone()).collect())
     }
 
     /// The attached browsers, in the order of attachment.

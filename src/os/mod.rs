@@ -9,6 +9,7 @@ pub mod files;
 pub mod flock;
 pub mod lock;
 pub mod log;
+pub mod own_image;
 pub mod peer;
 pub mod private_dir;
 mod private_file;

@@ -48,6 +48,8 @@ impl Capability {
 pub enum Role {
     /// A browser's native host.
     Browser,
+    /// An MCP server that is not the broker and passes its client's calls on to it.
+    Relay,
 }
 
 /// Who may speak to the broker.
@@ -113,6 +115,24 @@ pub enum Notice {
         /// Part of the frame's JSON text.
         data: String,
     },
+}
+
+/// Broker → a browser's host, about their link. It never reaches the extension as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum LinkNotice {
+    /// Who may enter through the broker has changed.
+    Door {
+        /// Who may enter now.
+        door: Door,
+    },
+}
+
+impl LinkNotice {
+    /// The notice that a line holds, if it is one at all.
+    pub fn parse(line: &[u8]) -> Option<Self> {
+        json::typed(line).ok()
+    }
 }
 
 /// A tool's result as the client will see it: masked, bounded and inside its boundary when it leaves the extension.

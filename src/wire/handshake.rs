@@ -1,7 +1,8 @@
-//! How a browser's host and the broker prove themselves to each other and attach, as two machines fed with lines.
+//! How a browser's host or a relay and the broker prove themselves to each other and attach, as two machines fed with
+//! lines.
 //!
-//! Order on one connection: `hello` (broker) → `proof` (peer) → `welcome` (broker) → `attach` (peer) →
-//! `attached` or `refused` (broker). Every other line, order or repetition is a fault, and after a fault a machine
+//! Order on one connection: `hello` (broker) → `proof` (peer) → `welcome` (broker) → `attach` of a browser or
+//! `attach_relay` (peer) → `attached` or `refused` (broker). Every other line, order or repetition is a fault, and after a fault a machine
 //! takes nothing more: the connection must be closed. The secret is never sent; fresh nonces make replays worthless; the MAC
 //! covers role, direction, label and instance, so none of them can be swapped or reflected. The machines know no
 //! socket and no clock: whoever drives them bounds lines in time.
@@ -16,8 +17,12 @@ use serde::{Deserialize, Serialize};
 use crate::base::limits::{HANDSHAKE_LINE_BYTES_MAX, SAFE_INTEGER_MAX, SECRET_BYTES};
 use crate::base::refusal::{Code, Refusal};
 use crate::wire::bridge::{BRIDGE_PROTOCOL_VERSION, Capability, Door, Role, is_version};
+use crate::wire::client::Client;
 use crate::wire::json::{self, JsonFault};
 use proof::{Claim, Direction, Secret, hex, prove, unhex, verify};
+
+/// The label under which every relay proves itself; its instance is random per process.
+const RELAY_LABEL: &str = "relay";
 
 /// Lines of the handshake. Hex is lower case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +51,7 @@ pub enum Handshake {
         /// MAC in the direction broker → peer over the peer's nonce, 64 hex digits.
         mac: String,
     },
-    /// Peer: enters in the role it proved.
+    /// A browser's host: enters in the role it proved.
     Attach {
         /// Must equal the proven role.
         role: Role,
@@ -57,7 +62,12 @@ pub enum Handshake {
         /// What the extension can do now.
         capabilities: Vec<Capability>,
     },
-    /// Broker: the browser is registered.
+    /// A relay: enters on behalf of the client that it measured.
+    AttachRelay {
+        /// Who holds the other ends of its standard streams, by the kernel's word.
+        client: Client,
+    },
+    /// Broker: the peer is registered.
     Attached {
         /// Counts attachments of this broker.
         generation: u64,
@@ -119,15 +129,15 @@ enum AcceptorAwaits {
 pub enum AcceptorStep {
     /// Send this line, then read on.
     SendWelcome(Vec<u8>),
-    /// The peer is proven and asks to enter: answer with [`attached_line`] or [`refused_line`].
+    /// A browser is proven and asks to enter: answer with [`attached_line`] or [`refused_line`].
     Attach(Attachment),
+    /// A relay is proven and asks to enter for this client: answer likewise.
+    AttachRelay(RelayAttachment),
 }
 
 /// A browser that proved itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
-    /// As proven.
-    pub role: Role,
     /// As proven.
     pub label: String,
     /// As proven.
@@ -138,6 +148,15 @@ pub struct Attachment {
     pub extension: String,
     /// Each at most once.
     pub capabilities: Vec<Capability>,
+}
+
+/// A relay that proved itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelayAttachment {
+    /// As proven: random, one per process.
+    pub instance: String,
+    /// The client as the relay measured it.
+    pub client: Client,
 }
 
 impl Acceptor {
@@ -166,6 +185,12 @@ impl Acceptor {
             (AcceptorAwaits::Attach(claim), Handshake::Attach { role, bridge, extension, capabilities }) => {
                 admit(claim, role, bridge, extension, capabilities)
             }
+            (AcceptorAwaits::Attach(claim), Handshake::AttachRelay { client }) => match claim.role {
+                Role::Relay => {
+                    Ok(AcceptorStep::AttachRelay(RelayAttachment { instance: claim.instance, client }))
+                }
+                Role::Browser => Err(HandshakeFault::Member("role")),
+            },
             _ => Err(HandshakeFault::Order),
         }
     }
@@ -179,7 +204,7 @@ fn admit(
     capabilities: Vec<Capability>,
 ) -> Result<AcceptorStep, HandshakeFault> {
     let Claim { role: proven, label, instance } = claim;
-    if role != proven {
+    if role != proven || role != Role::Browser {
         return Err(HandshakeFault::Member("role"));
     }
     if !is_version(&extension) {
@@ -188,7 +213,7 @@ fn admit(
     if !Capability::each_once(&capabilities) {
         return Err(HandshakeFault::Member("capabilities"));
     }
-    Ok(AcceptorStep::Attach(Attachment { role, label, instance, bridge, extension, capabilities }))
+    Ok(AcceptorStep::Attach(Attachment { label, instance, bridge, extension, capabilities }))
 }
 
 /// The refusal of a browser whose extension speaks another version of the bridge.
@@ -214,15 +239,13 @@ pub fn refused_line(error: &Refusal) -> Vec<u8> {
     line(&Handshake::Refused { error: error.clone() })
 }
 
-/// The end of a browser's host.
+/// The end of a browser's host or of a relay.
 #[derive(Debug)]
 pub struct Dialer {
     secret: Secret,
     nonce: [u8; SECRET_BYTES],
     claim: Claim,
-    bridge: u32,
-    extension: String,
-    capabilities: Vec<Capability>,
+    attach: Handshake,
     awaits: DialerAwaits,
 }
 
@@ -234,12 +257,12 @@ enum DialerAwaits {
     Nothing,
 }
 
-/// What the host does next.
+/// What the peer does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DialerStep {
     /// Send this line, then read on.
     Send(Vec<u8>),
-    /// The browser is registered; requests follow.
+    /// The peer is registered; calls follow.
     Attached {
         /// Counts attachments of this broker.
         generation: u64,
@@ -251,7 +274,7 @@ pub enum DialerStep {
 }
 
 impl Dialer {
-    /// For one connection; the nonce must be fresh. The secret comes from the lock file.
+    /// A browser's host, for one connection; the nonce must be fresh. The secret comes from the lock file.
     pub fn new(
         secret: [u8; SECRET_BYTES],
         nonce: [u8; SECRET_BYTES],
@@ -262,15 +285,20 @@ impl Dialer {
         capabilities: Vec<Capability>,
     ) -> Self {
         let claim = Claim { role: Role::Browser, label, instance };
-        Self {
-            secret: Secret(secret),
-            nonce,
-            claim,
-            bridge,
-            extension,
-            capabilities,
-            awaits: DialerAwaits::Hello,
-        }
+        let attach = Handshake::Attach { role: Role::Browser, bridge, extension, capabilities };
+        Self { secret: Secret(secret), nonce, claim, attach, awaits: DialerAwaits::Hello }
+    }
+
+    /// A relay, for one connection, on behalf of this client.
+    pub fn relay(
+        secret: [u8; SECRET_BYTES],
+        nonce: [u8; SECRET_BYTES],
+        instance: String,
+        client: Client,
+    ) -> Self {
+        let claim = Claim { role: Role::Relay, label: RELAY_LABEL.into(), instance };
+        let attach = Handshake::AttachRelay { client };
+        Self { secret: Secret(secret), nonce, claim, attach, awaits: DialerAwaits::Hello }
     }
 
     /// Takes the broker's next line.
@@ -285,7 +313,7 @@ impl Dialer {
             (DialerAwaits::Welcome, Handshake::Welcome { mac }) => {
                 verify(&self.secret, Direction::BrokerToPeer, &self.nonce, &self.claim, &mac)?;
                 self.awaits = DialerAwaits::Verdict;
-                Ok(DialerStep::Send(self.attach()))
+                Ok(DialerStep::Send(line(&self.attach)))
             }
             (DialerAwaits::Verdict, Handshake::Attached { generation, door }) => {
                 if generation > SAFE_INTEGER_MAX {
@@ -302,15 +330,6 @@ impl Dialer {
         let mac = prove(&self.secret, Direction::PeerToBroker, theirs, &self.claim)?;
         let Claim { role, label, instance } = self.claim.clone();
         Ok(line(&Handshake::Proof { role, label, instance, nonce: hex(&self.nonce), mac }))
-    }
-
-    fn attach(&self) -> Vec<u8> {
-        line(&Handshake::Attach {
-            role: self.claim.role,
-            bridge: self.bridge,
-            extension: self.extension.clone(),
-            capabilities: self.capabilities.clone(),
-        })
     }
 }
 

@@ -8,4 +8,5 @@ pub mod handshake;
 pub mod json;
 pub mod lock;
 pub mod record;
+pub mod relay;
 pub mod rpc;

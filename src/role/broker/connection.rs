@@ -90,12 +90,15 @@ impl Doorway {
             match acceptor.on_line(&line).map_err(|fault| fault.to_string())? {
                 AcceptorStep::SendWelcome(line) => say = line,
                 AcceptorStep::Attach(attachment) => return Ok(attachment),
+                AcceptorStep::AttachRelay(_) => {
+                    return Err("it is a relay, which this broker does not serve".into());
+                }
             }
         }
     }
 
     async fn register(self, attachment: Attachment, lines: BridgeLines, mut sink: OwnedWriteHalf) {
-        let Attachment { role: _, label, instance, bridge, extension, capabilities } = attachment;
+        let Attachment { label, instance, bridge, extension, capabilities } = attachment;
         let browser = Browser { identity: Identity { label, instance }, bridge, extension, capabilities };
         let (outbox, queued) = stdio::outbox();
         let writer = Writer { outbox, cut: Arc::new(Notify::new()) };

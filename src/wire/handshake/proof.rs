@@ -84,6 +84,7 @@ pub(super) fn hmac_of(key: &[u8], message: &[u8]) -> Result<Hmac<Sha256>, Handsh
 pub(super) fn message(way: Direction, nonce: &[u8; SECRET_BYTES], claim: &Claim) -> Vec<u8> {
     let role: &[u8] = match claim.role {
         Role::Browser => b"browser",
+        Role::Relay => b"relay",
     };
     let way: &[u8] = match way {
         Direction::PeerToBroker => b"peer-to-broker",

@@ -63,7 +63,6 @@ fn both_ends_meet_when_they_share_the_secret() {
     let welcome = welcomed(broker.on_line(&proof));
     let attach = sent(peer.on_line(&welcome));
     let attachment = Attachment {
-        role: Role::Browser,
         label: "chrome".into(),
         instance: INSTANCE.into(),
         bridge: BRIDGE_PROTOCOL_VERSION,
@@ -77,6 +76,59 @@ fn both_ends_meet_when_they_share_the_secret() {
         assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
         assert!(!line.windows(32).any(|bytes| bytes == SECRET), "the secret is never sent");
         assert!(line.ends_with(b"\n") && line.len() <= HANDSHAKE_LINE_BYTES_MAX);
+    }
+}
+
+fn client() -> Client {
+    let image = json!({"path": "/bin/client", "device": 1, "inode": 2, "sha256": "0".repeat(64), "package": false,
+        "replaced": false});
+    let holder = json!({"pid": 7, "image": image, "interpreter": false});
+    serde_json::from_value(json!({ "holders": [holder] })).expect("a client")
+}
+
+fn relay() -> Dialer {
+    Dialer::relay(SECRET, PEER_NONCE, INSTANCE.into(), client())
+}
+
+/// The last line that a peer sends: what it attaches as.
+fn attach_of(mut peer: Dialer) -> (Acceptor, Vec<u8>) {
+    let mut broker = acceptor();
+    let proof = sent(peer.on_line(&broker.hello()));
+    let welcome = welcomed(broker.on_line(&proof));
+    (broker, sent(peer.on_line(&welcome)))
+}
+
+#[test]
+fn a_relay_attaches_with_the_client_it_measured() {
+    let (mut broker, attach) = attach_of(relay());
+    let entered = AcceptorStep::AttachRelay(RelayAttachment { instance: INSTANCE.into(), client: client() });
+    assert_eq!(broker.on_line(&attach), Ok(entered));
+    assert_eq!(broker.on_line(&attach), Err(HandshakeFault::Order));
+}
+
+#[test]
+fn t027_a_proof_of_one_role_attaches_in_no_other() {
+    let (mut broker, _) = attach_of(relay());
+    assert_eq!(broker.on_line(&attach()), Err(HandshakeFault::Member("role")));
+    let (mut broker, _) = attach_of(relay());
+    let as_relay = edited(&attach(), "role", json!("relay"));
+    assert_eq!(broker.on_line(&as_relay), Err(HandshakeFault::Member("role")));
+    let (mut broker, _) = attach_of(dialer());
+    assert_eq!(broker.on_line(&attach_of(relay()).1), Err(HandshakeFault::Member("role")));
+    let swapped = edited(&proof(), "role", json!("relay"));
+    assert_eq!(acceptor().on_line(&swapped), Err(HandshakeFault::Proof), "the proof binds the role");
+}
+
+#[test]
+fn t034_an_attach_without_a_whole_measurement_is_refused() {
+    for (member, value) in [
+        ("client", json!(null)),
+        ("client", json!({ "holders": [] })),
+        ("client", json!({ "holders": [{ "pid": 7 }] })),
+        ("name", json!("Claude Code")),
+    ] {
+        let (mut broker, attach) = attach_of(relay());
+        assert!(broker.on_line(&edited(&attach, member, value)).is_err(), "{member}");
     }
 }
 
@@ -230,10 +282,12 @@ fn alphabet() -> Vec<(&'static str, Vec<u8>)> {
     alloc::vec![
         ("hello", acceptor().hello()),
         ("proof", proof.clone()),
-        ("proof of an unknown role", edited(&proof, "role", json!("relay"))),
+        ("proof of an unknown role", edited(&proof, "role", json!("desk"))),
+        ("proof of another role", edited(&proof, "role", json!("relay"))),
         ("welcome", welcome),
         ("attach", attach()),
-        ("attach of an unknown role", edited(&attach(), "role", json!("relay"))),
+        ("attach of another role", edited(&attach(), "role", json!("relay"))),
+        ("attach of a relay", attach_of(relay()).1),
         ("attached", attached_line(1, Door::Open)),
         ("refused", refused_line(&Refusal::plain(Code::BrokerBusy))),
         ("request", br#"{"id":1,"ok":true,"data":{"text":"t"}}"#.to_vec()),
@@ -277,7 +331,7 @@ fn t021_every_order_but_the_right_one_closes() {
         let mut peer = dialer();
         alloc::boxed::Box::new(move |line| peer.on_line(line).is_ok())
     });
-    assert_eq!((accepting, dialing), (11_usize.pow(3), 11_usize.pow(4)));
+    assert_eq!((accepting, dialing), (13_usize.pow(3), 13_usize.pow(4)));
 }
 
 #[test]
