@@ -3,9 +3,10 @@
 #![allow(dead_code, clippy::expect_used, clippy::panic)] // each fuzz target calls one of these; a panic is a finding
 
 use genkan::base::limits::{
-    CHUNK_TEXT_BYTES_MAX, CLIENT_PATH_BYTES_MAX, HOLDERS_MAX, JSON_DEPTH_MAX, JSON_VALUES_MAX,
-    NM_OUT_BYTES_MAX, RESULT_BYTES_MAX, SAFE_INTEGER_MAX,
+    AUDIT_LINE_BYTES_MAX, CHUNK_TEXT_BYTES_MAX, CLIENT_PATH_BYTES_MAX, HOLDERS_MAX, JSON_DEPTH_MAX,
+    JSON_VALUES_MAX, NM_OUT_BYTES_MAX, RESULT_BYTES_MAX, SAFE_INTEGER_MAX,
 };
+use genkan::trust::audit::AuditRecord;
 use genkan::wire::bridge::{
     BridgeFrame, BridgeResp, Capability, Notice, chunks, is_instance, is_label, is_version,
 };
@@ -300,4 +301,13 @@ pub fn record(input: &[u8]) {
     let current = format!("\"version\":{}}}\n", record::current::<Lamp>());
     assert!(written.ends_with(current.as_bytes()));
     assert_eq!(input.ends_with(current.as_bytes()), input == written);
+}
+
+/// A line that is accepted is the one way to write its record, and it is one line.
+pub fn audit(input: &[u8]) {
+    if let Ok(record) = AuditRecord::parse(input) {
+        assert!(record.is_well_formed() && input.len() <= AUDIT_LINE_BYTES_MAX && !input.contains(&b'\n'));
+        assert_eq!(record.line().as_bytes(), input);
+        assert!(!record.line().contains(char::is_control));
+    }
 }

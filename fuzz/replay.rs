@@ -9,6 +9,7 @@ mod entry;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use genkan::trust::audit;
 use genkan::wire::handshake::{Acceptor, AcceptorStep, DialerStep, attached_line};
 use genkan::wire::{bridge, client, control, json, lock, record, relay, rpc};
 
@@ -16,6 +17,7 @@ type Entry = fn(&[u8]);
 type Verdict = fn(&[u8]) -> bool;
 
 const ENTRIES: &[(&str, Entry)] = &[
+    ("audit", entry::audit),
     ("bridge", entry::bridge),
     ("client", entry::client),
     ("control", entry::control),
@@ -76,6 +78,7 @@ fn seeds_and_found_inputs_hold_what_the_fuzz_targets_assert() {
 #[test]
 fn seeds_are_accepted_or_refused_as_their_names_say() {
     let accepts: &[(&str, Verdict)] = &[
+        ("audit", |input| audit::AuditRecord::parse(input).is_ok()),
         ("client", |input| client::Client::parse(input).is_ok()),
         ("json", |input| json::parse(input).is_ok()),
         ("rpc", |input| rpc::parse(input).is_ok()),

@@ -16,7 +16,7 @@ const RUST: Order = &[
     ("wire", &["base"]),
     ("trust", &["base", "wire"]),
     ("bridge", &["base", "wire", "trust"]),
-    ("os", &["base", "wire"]),
+    ("os", &["base", "wire", "trust"]),
     ("role", &["base", "wire", "trust", "bridge", "os"]),
     ("main", &["base", "os", "role"]),
 ];

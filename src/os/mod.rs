@@ -3,6 +3,7 @@
 //! What a file, directory or peer must look like before we trust it is decided here and refused as [`OsRefusal`].
 //! Linux is what runs and is tested; macOS differs where a `cfg` says so.
 
+pub mod audit_log;
 pub mod browsers;
 pub mod fail_point;
 pub mod files;
@@ -20,5 +21,6 @@ pub mod runtime_dir;
 pub mod socket;
 pub mod state_dir;
 pub mod stdio;
+pub mod trust_store;
 
 pub use refusal::OsRefusal;

@@ -87,6 +87,14 @@ pub(super) fn replace(dir: &PrivateDir, _lock: &DirLock, name: &str, bytes: &[u8
     dir.sync()
 }
 
+/// Waits until a file and its name are on the disk.
+pub(super) fn sync(dir: &PrivateDir, name: &str) -> Result<(), OsRefusal> {
+    if let Some(file) = open(dir, name, OFlags::RDONLY)? {
+        file.sync_all().map_err(|error| OsRefusal::io("make durable", &dir.path_of(name), error))?;
+    }
+    dir.sync()
+}
+
 /// Makes an empty file of ours; `None` if there is something of that name.
 fn make(dir: &PrivateDir, name: &str, access: OFlags) -> Result<Option<File>, OsRefusal> {
     let path = dir.path_of(name);

@@ -8,9 +8,10 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::limits::{AUDIT_DETAIL_CHARS_MAX, LABEL_BYTES_MAX, SAFE_INTEGER_MAX};
+use crate::base::limits::{AUDIT_DETAIL_CHARS_MAX, AUDIT_LINE_BYTES_MAX, LABEL_BYTES_MAX, SAFE_INTEGER_MAX};
 use crate::base::refusal::Code;
 use crate::base::shown::shown;
+use crate::wire::json::{self, JsonFault};
 
 macro_rules! kinds {
     (host { $($host:ident $host_text:literal $host_class:ident)* } extension { $($own:ident $own_text:literal)* }) => {
@@ -212,6 +213,24 @@ impl AuditRecord {
         self
     }
 
+    /// Its line in the log, without the LF.
+    pub fn line(&self) -> String {
+        json::written(self)
+    }
+
+    /// The record of a line, which must be as we would write it.
+    pub fn parse(line: &[u8]) -> Result<Self, JsonFault> {
+        if line.len() > AUDIT_LINE_BYTES_MAX {
+            return Err(JsonFault::Shape("it is longer than a line of the log".into()));
+        }
+        let record: Self = json::typed(line)?;
+        if record.is_well_formed() && record.line().as_bytes() == line {
+            Ok(record)
+        } else {
+            Err(JsonFault::Shape("it is not written the way the log is written".into()))
+        }
+    }
+
     /// What it competes with for space. An attempt that changed nothing never competes with what did.
     pub fn class(&self) -> Class {
         match (self.event_kind.class(), self.outcome) {
@@ -242,7 +261,6 @@ impl AuditRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::json;
 
     fn record(kind: AuditKind, outcome: AuditOutcome) -> AuditRecord {
         AuditRecord::new(1, kind, Surface::Cli, outcome)

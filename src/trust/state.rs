@@ -9,12 +9,15 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::base::identity::TRUST_FILE;
 use crate::base::limits::{
     CLIENT_NAME_CHARS_MAX, CLIENT_PATH_BYTES_MAX, CLIENTS_MAX, SAFE_INTEGER_MAX, SIGNER_BYTES_MAX,
+    TRUST_FILE_BYTES_MAX,
 };
 use crate::base::refusal::{Code, Refusal};
 use crate::wire::bridge::Door;
 use crate::wire::client::Sha256;
+use crate::wire::record::{Record, Rung};
 
 /// The record. Every decision starts from a fresh read of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +90,17 @@ pub enum ScriptRule {
     },
     /// An interpreter with any script: everything that it can run. Chosen in words at pairing, never by default.
     Any,
+}
+
+impl Record for TrustState {
+    const NAME: &'static str = TRUST_FILE;
+    const FIRST_VERSION: u32 = 1;
+    const MIGRATIONS: &'static [Rung] = &[];
+    const BYTES_MAX: usize = TRUST_FILE_BYTES_MAX;
+
+    fn check(&self) -> Result<(), String> {
+        Self::check(self)
+    }
 }
 
 impl TrustState {

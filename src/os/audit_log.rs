@@ -1,0 +1,280 @@
+//! The audit log on disk: one strict JSON line a record, bounded, written before what it records is done.
+//!
+//! Decides that a record is in the log whole or not at all, and what stays when the log is full: the newest lines of
+//! each class, so that no amount of refusals or traffic pushes out who was granted what. A record that cannot be written
+//! is an error, and whoever asked must then not act. Grants and refusals are on the disk when `append` returns; traffic
+//! is with the kernel, which survives the death of every process of ours but not of the machine. Lines of any other
+//! form are skipped and counted. Do not append inside a change of the trust record: both take the same lock.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::{AtFlags, OFlags};
+
+use super::flock::DirLock;
+use super::private_file;
+use super::runtime_dir::Environment;
+use super::state_dir::StateDir;
+use super::{OsRefusal, log};
+use crate::base::identity::AUDIT_FILE;
+use crate::base::limits::{AUDIT_BYTES_MAX, AUDIT_CLASS_BYTES_MAX, RECORD_LOCK_MS};
+use crate::base::refusal::{Code, Refusal};
+use crate::trust::audit::{AuditRecord, Class};
+
+/// The log.
+#[derive(Clone, Debug)]
+pub struct AuditLog {
+    dir: Arc<StateDir>,
+}
+
+/// Records that were read, oldest first.
+#[derive(Debug, Default)]
+pub struct Tail {
+    /// What was asked for.
+    pub records: Vec<AuditRecord>,
+    /// Whether the log holds lines before these, or lost some since the last look.
+    pub older: bool,
+    /// Lines among them that are no records.
+    pub damaged: usize,
+    /// Where to go on reading.
+    pub end: Position,
+}
+
+/// A place in the log that outlives its compaction.
+#[derive(Debug, Default)]
+pub struct Position {
+    file: Option<File>,
+    offset: u64,
+    last: Vec<u8>,
+}
+
+impl AuditLog {
+    /// Opens the state directory, making it if it is missing.
+    pub fn open(environment: &Environment) -> Result<Self, Refusal> {
+        let dir = StateDir::open(environment).map_err(|refusal| unrecorded(&refusal))?;
+        Ok(Self { dir: Arc::new(dir) })
+    }
+
+    /// Where the log lies, for people.
+    pub fn path(&self) -> PathBuf {
+        self.dir.path_of(AUDIT_FILE)
+    }
+
+    /// Writes one record. After an error it is not in the log, and what it records must not be done.
+    pub fn append(&self, record: &AuditRecord) -> Result<(), Refusal> {
+        let mut line = record.line();
+        if AuditRecord::parse(line.as_bytes()).is_err() {
+            return Err(Refusal::new(Code::InternalError, "A record for the audit log is out of bounds."));
+        }
+        line.push('\n');
+        self.write(record.class(), line.as_bytes()).map_err(|refusal| unrecorded(&refusal))
+    }
+
+    /// The newest records, at most `limit`.
+    pub fn read(&self, limit: usize) -> Result<Tail, Refusal> {
+        let mut position = Position::default();
+        let bytes = self.fresh(&mut position).map_err(|refusal| unread(&refusal))?;
+        let mut tail = Tail::default();
+        let mut lines = lines(&bytes).rev();
+        while tail.records.len() < limit
+            && let Some(line) = lines.next()
+        {
+            match AuditRecord::parse(line) {
+                Ok(record) => tail.records.push(record),
+                Err(_) => tail.damaged += 1,
+            }
+        }
+        tail.older = lines.next().is_some();
+        tail.records.reverse();
+        tail.end = position;
+        Ok(tail)
+    }
+
+    /// What came after a position, which is moved on. `older` then says that some of it was compacted away unseen.
+    pub fn since(&self, position: &mut Position) -> Result<Tail, Refusal> {
+        let mut tail = Tail::default();
+        let mut take = |bytes: &[u8]| {
+            for line in lines(bytes) {
+                match AuditRecord::parse(line) {
+                    Ok(record) => tail.records.push(record),
+                    Err(_) => tail.damaged += 1,
+                }
+            }
+        };
+        let mut gap = false;
+        let mut look = || {
+            let known = position.file.is_some();
+            if let Some(bytes) = position.more(self)? {
+                take(&bytes);
+            }
+            if position.is_current(self)? {
+                return Ok(());
+            }
+            // Another file has the name. It starts with what was kept of the old one.
+            let last = std::mem::take(&mut position.last);
+            let bytes = self.fresh(position)?;
+            let seen = end_of_last(&bytes, &last);
+            gap = known && !last.is_empty() && seen.is_none();
+            take(bytes.get(seen.unwrap_or(0)..).unwrap_or_default());
+            Ok(())
+        };
+        look().map_err(|refusal: OsRefusal| unread(&refusal))?;
+        tail.older = gap;
+        Ok(tail)
+    }
+
+    fn write(&self, class: Class, line: &[u8]) -> Result<(), OsRefusal> {
+        let lock = self.dir.lock(Duration::from_millis(RECORD_LOCK_MS.into()))?;
+        let Some(file) = private_file::open(&self.dir, AUDIT_FILE, OFlags::RDWR | OFlags::APPEND)? else {
+            return private_file::replace(&self.dir, &lock, AUDIT_FILE, line);
+        };
+        let size = self.drop_torn(&file)?;
+        if size + line.len() as u64 > AUDIT_BYTES_MAX as u64 {
+            return self.compact(&lock, &file, line);
+        }
+        let written = (&file).write_all(line).and_then(|()| match class {
+            Class::Grants | Class::Refusals => file.sync_data(),
+            Class::Traffic => Ok(()),
+        });
+        written.map_err(|error| {
+            // What is half there would be taken for damage; what is whole but not on the disk, for recorded.
+            let _ = file.set_len(size);
+            OsRefusal::io("write", &self.path(), error)
+        })
+    }
+
+    /// Cuts off what a writer left that was killed in the middle of a line: it was never a record. Returns the size.
+    fn drop_torn(&self, file: &File) -> Result<u64, OsRefusal> {
+        let path = self.path();
+        let size = file.metadata().map_err(|error| OsRefusal::io("examine", &path, error))?.size();
+        let mut end = [b'\n'];
+        if let Some(last) = size.checked_sub(1) {
+            file.read_exact_at(&mut end, last).map_err(|error| OsRefusal::io("read", &path, error))?;
+        }
+        if end == [b'\n'] {
+            return Ok(size);
+        }
+        let whole = whole(&private_file::read_open(&path, file, AUDIT_BYTES_MAX)?).len() as u64;
+        file.set_len(whole).map_err(|error| OsRefusal::io("mend", &path, error))?;
+        log::warn(format_args!("cut {} bytes of an unfinished line from the end of {path:?}", size - whole));
+        Ok(whole)
+    }
+
+    /// Keeps the newest lines of each class, and the new line.
+    fn compact(&self, lock: &DirLock, file: &File, line: &[u8]) -> Result<(), OsRefusal> {
+        let bytes = private_file::read_open(&self.path(), file, AUDIT_BYTES_MAX)?;
+        let mut kept = kept(&bytes, AUDIT_CLASS_BYTES_MAX);
+        kept.extend_from_slice(line);
+        private_file::replace(&self.dir, lock, AUDIT_FILE, &kept)
+    }
+
+    /// The file that has the name now, from its start; moves the position to its end.
+    fn fresh(&self, position: &mut Position) -> Result<Vec<u8>, OsRefusal> {
+        *position = Position {
+            file: private_file::open(&self.dir, AUDIT_FILE, OFlags::RDONLY)?,
+            ..Position::default()
+        };
+        Ok(position.more(self)?.unwrap_or_default())
+    }
+}
+
+impl Position {
+    /// Whole lines that were added to the file; `None` where the file is shorter than it was.
+    fn more(&mut self, log: &AuditLog) -> Result<Option<Vec<u8>>, OsRefusal> {
+        let Some(file) = &self.file else { return Ok(None) };
+        let bytes = private_file::read_open(&log.path(), file, AUDIT_BYTES_MAX)?;
+        let whole = whole(&bytes);
+        let from = usize::try_from(self.offset).unwrap_or(usize::MAX);
+        let Some(more) = whole.get(from..) else {
+            self.file = None;
+            return Ok(None);
+        };
+        if let Some(last) = lines(more).next_back() {
+            self.last = last.to_vec();
+        }
+        self.offset = whole.len() as u64;
+        Ok(Some(more.to_vec()))
+    }
+
+    /// Whether its file still has the log's name.
+    fn is_current(&self, log: &AuditLog) -> Result<bool, OsRefusal> {
+        let named = match rustix::fs::statat(&**log.dir, AUDIT_FILE, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Some((stat.st_dev, stat.st_ino)),
+            Err(rustix::io::Errno::NOENT) => None,
+            Err(error) => return Err(OsRefusal::io("examine", &log.path(), error)),
+        };
+        let ours = match &self.file {
+            Some(file) => {
+                let stat = private_file::stat(&log.path(), file)?;
+                Some((stat.st_dev, stat.st_ino))
+            }
+            None => None,
+        };
+        Ok(named == ours)
+    }
+}
+
+/// The newest lines of each class within `class_max` bytes, in their order. What is no record is not kept.
+fn kept(bytes: &[u8], class_max: usize) -> Vec<u8> {
+    let mut room = [class_max; Class::ALL.len()];
+    let mut full = [false; Class::ALL.len()];
+    let mut kept: Vec<&[u8]> = lines(bytes)
+        .rev()
+        .filter(|line| {
+            let Ok(record) = AuditRecord::parse(line) else { return false };
+            let class = record.class() as usize;
+            let (Some(room), Some(full)) = (room.get_mut(class), full.get_mut(class)) else { return false };
+            match room.checked_sub(line.len() + 1) {
+                // Nothing older than a line that did not fit: a class has no holes.
+                Some(left) if !*full => {
+                    *room = left;
+                    true
+                }
+                _ => {
+                    *full = true;
+                    false
+                }
+            }
+        })
+        .collect();
+    kept.reverse();
+    kept.into_iter().flat_map(|line| line.iter().copied().chain([b'\n'])).collect()
+}
+
+/// Everything up to the last LF.
+fn whole(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    bytes.get(..end).unwrap_or_default()
+}
+
+fn lines(bytes: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
+}
+
+/// Where the last line equal to `line` ends.
+fn end_of_last(bytes: &[u8], line: &[u8]) -> Option<usize> {
+    let mut end = bytes.len();
+    for found in whole(bytes).split_inclusive(|byte| *byte == b'\n').rev() {
+        if found.strip_suffix(b"\n") == Some(line) {
+            return Some(end);
+        }
+        end -= found.len();
+    }
+    None
+}
+
+fn unrecorded(refusal: &OsRefusal) -> Refusal {
+    let sentence = format!("This cannot be recorded in the audit log, so it is not done: {refusal}.");
+    Refusal::new(Code::InternalError, sentence)
+}
+
+fn unread(refusal: &OsRefusal) -> Refusal {
+    Refusal::new(Code::InternalError, format!("The audit log cannot be read: {refusal}."))
+}
+
+#[cfg(test)]
+mod tests;
