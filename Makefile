@@ -2,7 +2,7 @@
 NODE := node_modules/.bin/node
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: demo test check bench fuzz model adversarial e2e audit setup build
+.PHONY: demo test check bench fuzz model adversarial e2e platforms audit setup build
 .DEFAULT_GOAL := demo
 
 setup:
@@ -48,6 +48,10 @@ adversarial: build
 
 e2e: build
 	@npm run -s e2e
+
+# The code for macOS and Windows, type-checked with warnings denied. It is never run here.
+platforms:
+	@bash e2e/platforms.sh
 
 # What is slow or seldom. Steps whose tool cannot be had here say "not run".
 audit: setup

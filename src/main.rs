@@ -3,12 +3,16 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use genkan::os::{log, runtime_dir::Environment};
+use genkan::os::{log, platform, runtime_dir::Environment};
 use genkan::role::argv::{self, Invocation, USAGE};
 use genkan::role::{doctor, mcp, native_host};
 
 fn main() -> ExitCode {
     abort_on_panic();
+    if let Some(why) = platform::unverified() {
+        let _ = writeln!(std::io::stderr(), "{why}");
+        return ExitCode::FAILURE;
+    }
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     match argv::parse(&arguments) {
         Ok(invocation) => run(invocation),

@@ -13,6 +13,9 @@ pub use super::private_dir::our_uid;
 use super::private_dir::{PrivateDir, is_private};
 use crate::base::identity::DIR_NAME;
 
+/// Below the home, on macOS.
+const APPLICATION_SUPPORT: &str = "Library/Application Support";
+
 /// The environment variables that choose directories, read once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
@@ -28,6 +31,10 @@ pub struct Environment {
     pub xdg_config_home: Option<OsString>,
     /// `XDG_STATE_HOME`.
     pub xdg_state_home: Option<OsString>,
+    /// `LOCALAPPDATA`, on Windows.
+    pub local_app_data: Option<OsString>,
+    /// `APPDATA`, on Windows.
+    pub app_data: Option<OsString>,
 }
 
 impl Environment {
@@ -41,30 +48,57 @@ impl Environment {
             xdg_data_home: read("XDG_DATA_HOME"),
             xdg_config_home: read("XDG_CONFIG_HOME"),
             xdg_state_home: read("XDG_STATE_HOME"),
+            local_app_data: read("LOCALAPPDATA"),
+            app_data: read("APPDATA"),
         }
     }
 
-    /// Where wrappers and the epoch mark lie.
+    /// Where the epoch mark lies.
     pub fn data_dir(&self) -> Result<PathBuf, OsRefusal> {
         Ok(self.data_parent()?.join(DIR_NAME))
     }
 
     /// The folder above [`Self::data_dir`].
     pub(super) fn data_parent(&self) -> Result<PathBuf, OsRefusal> {
+        if cfg!(windows) {
+            return known("APPDATA", &self.app_data);
+        }
         self.xdg_or_home("XDG_DATA_HOME", &self.xdg_data_home, ".local/share")
     }
 
     /// The folder above that of records.
     pub(super) fn state_parent(&self) -> Result<PathBuf, OsRefusal> {
+        if cfg!(windows) {
+            return self.local_dir();
+        }
         if cfg!(target_os = "macos") && self.xdg_state_home.is_none() {
-            return Ok(self.home()?.join("Library/Application Support"));
+            return Ok(self.home()?.join(APPLICATION_SUPPORT));
         }
         self.xdg_or_home("XDG_STATE_HOME", &self.xdg_state_home, ".local/state")
     }
 
-    /// Where browsers look for manifests.
+    /// Where lies what a manifest names, or the manifest itself where the registry names it.
+    pub fn wrapper_dir(&self) -> Result<PathBuf, OsRefusal> {
+        if cfg!(windows) {
+            Ok(self.local_dir()?.join(DIR_NAME))
+        } else if cfg!(target_os = "macos") {
+            Ok(self.home()?.join(".genkan"))
+        } else {
+            self.data_dir()
+        }
+    }
+
+    /// Where browsers look for manifests, unless in the registry.
     pub fn config_dir(&self) -> Result<PathBuf, OsRefusal> {
+        if cfg!(target_os = "macos") {
+            return Ok(self.home()?.join(APPLICATION_SUPPORT));
+        }
         self.xdg_or_home("XDG_CONFIG_HOME", &self.xdg_config_home, ".config")
+    }
+
+    /// Where programs of this machine's user keep what stays on this machine, on Windows.
+    fn local_dir(&self) -> Result<PathBuf, OsRefusal> {
+        known("LOCALAPPDATA", &self.local_app_data)
     }
 
     fn cache_dir(&self) -> Result<PathBuf, OsRefusal> {
@@ -163,6 +197,10 @@ impl Parent {
         }
         Ok(Self { path: environment.cache_dir()?, ours_to_make: true })
     }
+}
+
+fn known(variable: &'static str, value: &Option<OsString>) -> Result<PathBuf, OsRefusal> {
+    absolute(variable, value.as_ref().ok_or(OsRefusal::NoHome)?)
 }
 
 fn absolute(variable: &'static str, value: &OsString) -> Result<PathBuf, OsRefusal> {

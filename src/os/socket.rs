@@ -70,6 +70,11 @@ pub async fn dial(dir: &RuntimeDir) -> Result<BridgeStream, OsRefusal> {
     BridgeStream::admit(stream.into())
 }
 
+/// Whether anything answers there, without saying a word to it.
+pub fn answers(dir: &RuntimeDir) -> io::Result<()> {
+    std::os::unix::net::UnixStream::connect(dir.address_of(SOCKET_FILE)).map(drop)
+}
+
 /// A connection whose other end runs as our user.
 #[derive(Debug)]
 pub struct BridgeStream {

@@ -135,7 +135,7 @@ fn doctor(words: &[&str], raw: &[OsString]) -> Result<DoctorOptions, Misuse> {
 }
 
 fn browser(name: Option<&str>) -> Result<Fix, Misuse> {
-    let known = name.and_then(browsers::by_key).filter(|browser| browser.config.is_some());
+    let known = name.and_then(browsers::by_key).filter(|browser| browser.place.is_some());
     known
         .map(|browser| Fix::Browser(browser.key))
         .ok_or_else(|| Misuse("--browser takes chrome or chromium; for others use --manifest-dir".into()))

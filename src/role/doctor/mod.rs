@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::base::identity::SOCKET_FILE;
 use crate::os::browsers::{BROWSERS, Browser};
 use crate::os::runtime_dir::{Environment, RuntimeDir};
-use crate::os::{OsRefusal, lock};
+use crate::os::{OsRefusal, lock, socket};
 use crate::role::argv::{DoctorOptions, Fix};
 use registration::{Registration, Standing};
 use report::{Finding, Report};
@@ -72,7 +72,7 @@ fn broker(environment: &Environment) -> Vec<Finding> {
     };
     let held = lock.is_ok();
     let socket = dir.path_of(SOCKET_FILE);
-    let answers = std::os::unix::net::UnixStream::connect(dir.address_of(SOCKET_FILE));
+    let answers = socket::answers(&dir);
     let socket = match (answers, held) {
         (Ok(_), true) => Finding::ok("socket", "answers").at(&socket),
         (Ok(_), false) => {

@@ -1,18 +1,24 @@
-//! Telling a browser how to start us: the manifest it reads and the wrapper script that the manifest names.
+//! Telling a browser how to start us: the manifest that it reads, and what leads from the browser to the manifest and
+//! from the manifest to this program.
 //!
-//! Decides what both must hold, compares what is there, and writes them. A manifest has no room for arguments, so the
-//! wrapper carries them. Refuses to overwrite a manifest that starts something other than our wrapper: somebody else put
-//! it there, and only the person may take it away.
+//! Decides what each must hold, compares what is there, and writes it. Refuses to overwrite what starts something other
+//! than this program: somebody else put it there, and only the person may take it away.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+#[cfg(unix)]
+#[path = "registration/wrapper.rs"]
+mod way;
+#[cfg(windows)]
+#[path = "registration/registry.rs"]
+mod way;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use self::way::Way;
 use crate::base::identity::{NATIVE_HOST_ID, PINNED_EXTENSION_ORIGIN};
 use crate::os::browsers::Browser;
+use crate::os::files::Purpose;
 use crate::os::runtime_dir::Environment;
 use crate::os::{OsRefusal, files};
 use crate::wire::json::parse;
@@ -23,7 +29,7 @@ const FILE_BYTES_MAX: usize = 65_536;
 /// How a browser's registration stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Both files are what we write.
+    /// All of it is what we write.
     Ok,
     /// There is no manifest.
     Missing,
@@ -40,36 +46,30 @@ pub enum Standing {
 pub struct Registration {
     /// The manifest.
     pub manifest: PathBuf,
-    wrapper: PathBuf,
-    label: Option<&'static str>,
-    program: PathBuf,
+    way: Way,
 }
 
 impl Registration {
-    /// For one browser's own folder; `None` if we cannot register with it yet.
+    /// For one browser's own place; `None` if we cannot register with it yet.
     pub fn of_browser(
         browser: &Browser,
         environment: &Environment,
         program: &Path,
     ) -> Result<Option<Self>, OsRefusal> {
-        let Some(config) = browser.config else { return Ok(None) };
-        Ok(Some(Self {
-            manifest: manifest_in(&environment.config_dir()?.join(config).join("NativeMessagingHosts")),
-            wrapper: environment.data_dir()?.join(format!("run-host-{}.sh", browser.key)),
-            label: Some(browser.key),
-            program: program.into(),
-        }))
+        let Some(place) = browser.place else { return Ok(None) };
+        let (folder, way) = Way::of_browser(browser.key, place, environment, program)?;
+        Ok(Some(Self { manifest: manifest_in(&folder), way }))
     }
 
     /// For a folder of manifests whose browser we do not know: the host measures its label itself.
     pub fn of_folder(folder: &Path, environment: &Environment, program: &Path) -> Result<Self, OsRefusal> {
-        let wrapper = environment.data_dir()?.join("run-host.sh");
-        Ok(Self { manifest: manifest_in(folder), wrapper, label: None, program: program.into() })
+        let way = Way::of_folder(folder, environment, program)?;
+        Ok(Self { manifest: manifest_in(folder), way })
     }
 
     /// Whether the browser has ever run for this person.
     pub fn browser_was_used(&self) -> bool {
-        self.manifest.parent().and_then(Path::parent).is_some_and(Path::is_dir)
+        self.way.browser_was_used(&self.manifest)
     }
 
     /// Compares what is there with what we would write.
@@ -81,55 +81,33 @@ impl Registration {
         };
         match parse(&found) {
             Err(fault) => Standing::Unreadable(fault.to_string()),
-            Ok(manifest) if manifest.get("path") != Some(&json!(self.wrapper)) => {
+            Ok(manifest) if !self.way.may_be_ours(manifest.get("path")) => {
                 let starts = manifest.get("path").map_or("nothing".into(), Value::to_string);
                 Standing::Foreign(format!("it starts {starts}"))
             }
             Ok(manifest) if manifest != self.manifest_value() => {
                 Standing::Stale("the manifest differs from what this program writes".into())
             }
-            Ok(_) => self.examine_wrapper(),
+            Ok(_) => self.way.examine(&self.manifest),
         }
     }
 
-    /// Writes both files, wrapper first, so that no manifest ever names a script that is not there.
+    /// Writes everything, in an order in which nothing ever names what is not there.
     pub fn write(&self) -> Result<(), OsRefusal> {
         let text = serde_json::to_string_pretty(&self.manifest_value()).unwrap_or_default() + "\n";
-        files::replace(&self.wrapper, &self.wrapper_text(), 0o700)?;
-        files::replace(&self.manifest, text.as_bytes(), 0o600)
-    }
-
-    fn examine_wrapper(&self) -> Standing {
-        let wrapper = self.wrapper.display();
-        match files::read(&self.wrapper, FILE_BYTES_MAX) {
-            Err(refusal) => Standing::Unreadable(refusal.to_string()),
-            Ok(None) => Standing::Stale(format!("its wrapper {wrapper} is missing")),
-            Ok(Some(text)) if text != self.wrapper_text() => {
-                Standing::Stale(format!("its wrapper {wrapper} starts another program or version"))
-            }
-            Ok(Some(_)) if !is_ours_to_run(&self.wrapper) => {
-                Standing::Stale(format!("its wrapper {wrapper} cannot be run, or others can change it"))
-            }
-            Ok(Some(_)) => Standing::Ok,
-        }
+        self.way.write_what_it_starts()?;
+        files::replace(&self.manifest, text.as_bytes(), Purpose::Read)?;
+        self.way.write_what_names(&self.manifest)
     }
 
     fn manifest_value(&self) -> Value {
         json!({
             "name": NATIVE_HOST_ID,
             "description": "genkan: lets programs you approve act in this browser, under your eyes",
-            "path": self.wrapper,
+            "path": self.way.starts(),
             "type": "stdio",
             "allowed_origins": [PINNED_EXTENSION_ORIGIN],
         })
-    }
-
-    fn wrapper_text(&self) -> Vec<u8> {
-        let label = self.label.map(|label| format!(" --label {label}")).unwrap_or_default();
-        let mut text = b"#!/bin/sh\nexec ".to_vec();
-        text.extend(quoted(self.program.as_os_str()));
-        text.extend(format!(" --native-host{label} \"$@\"\n").into_bytes());
-        text
     }
 }
 
@@ -137,25 +115,11 @@ fn manifest_in(folder: &Path) -> PathBuf {
     folder.join(format!("{NATIVE_HOST_ID}.json"))
 }
 
-fn is_ours_to_run(wrapper: &Path) -> bool {
-    std::fs::metadata(wrapper).is_ok_and(|file| file.permissions().mode() & 0o122 == 0o100)
-}
-
-/// Single quotes keep every byte from the shell but the single quote itself.
-fn quoted(path: &OsStr) -> Vec<u8> {
-    let mut text = vec![b'\''];
-    for byte in path.as_bytes() {
-        match byte {
-            b'\'' => text.extend(b"'\\''"),
-            other => text.push(*other),
-        }
-    }
-    text.push(b'\'');
-    text
-}
-
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::os::browsers;
 
@@ -193,9 +157,9 @@ mod tests {
         std::fs::write(&ours.manifest, widened).unwrap();
         assert!(matches!(ours.examine(), Standing::Stale(_)));
         ours.write().unwrap();
-        std::fs::set_permissions(&ours.wrapper, std::fs::Permissions::from_mode(0o722)).unwrap();
+        std::fs::set_permissions(ours.way.starts(), std::fs::Permissions::from_mode(0o722)).unwrap();
         assert!(matches!(ours.examine(), Standing::Stale(_)));
-        std::fs::remove_file(&ours.wrapper).unwrap();
+        std::fs::remove_file(ours.way.starts()).unwrap();
         assert!(matches!(ours.examine(), Standing::Stale(_)));
     }
 
@@ -209,16 +173,6 @@ mod tests {
         for junk in ["", "{", "{\"path\":1,\"path\":2}"] {
             std::fs::write(&ours.manifest, junk).unwrap();
             assert!(matches!(ours.examine(), Standing::Unreadable(_)), "{junk}");
-        }
-    }
-
-    #[test]
-    fn a_shell_reads_the_quoted_path_as_it_was() {
-        for path in ["/a b", "/it's", "/$HOME/`id`", "/new\nline", "/\"q\"", "/-n"] {
-            let mut script = b"printf %s ".to_vec();
-            script.extend(quoted(OsStr::new(path)));
-            let said = std::process::Command::new("sh").arg("-c").arg(OsStr::from_bytes(&script)).output();
-            assert_eq!(said.unwrap().stdout, path.as_bytes());
         }
     }
 }
