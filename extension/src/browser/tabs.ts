@@ -1,10 +1,10 @@
 /* The browser's tabs. Decides which tab a call means, and what a list may say: an approved tab shows title and address, any
    other its bare origin. Refuses ids the browser does not know. Knows nothing about what a page holds. */
 import type { Caller } from '../contract/frames';
-import { approves, type Entry } from '../gate/allowlist';
+import { approvesSite, type Entry } from '../gate/allowlist';
 import type { Tab } from '../gate/dispatch';
 import { Masks } from '../gate/mask';
-import { originShown } from '../gate/origin';
+import { classify, originShown } from '../gate/origin';
 import { Refused } from '../gate/refused';
 import { holding } from './clients';
 import { pause } from './time';
@@ -86,8 +86,9 @@ export type TabShown =
   | { id: number; origin: string; active: boolean; url: string; title: string; current: boolean };
 
 export function shown(tab: Tab, entries: readonly Entry[], current: number | null): TabShown {
-  const bare = { id: tab.id, origin: originShown(tab.url), active: tab.active };
-  if (!approves(entries, tab.url)) return bare;
+  const site = classify(tab.url);
+  const bare = { id: tab.id, origin: site.kind === 'web' ? site.origin : originShown(tab.url), active: tab.active };
+  if (site.kind !== 'web' || !approvesSite(entries, site)) return bare;
   return { ...bare, url: short(tab.url, URL_CHARS), title: short(tab.title, TITLE_CHARS), current: tab.id === current };
 }
 

@@ -7,7 +7,7 @@
  */
 import { INTENT_MS } from '../contract/limits';
 import type { Entry, Intent, Scope } from './entry';
-import { classify, type UnsupportedReason } from './origin';
+import { classify, type UnsupportedReason, type WebSite } from './origin';
 import { covers, patternFor, patternOf } from './pattern';
 
 export { Entry, Intent, Scope } from './entry';
@@ -17,7 +17,11 @@ export type Proposal = { ok: true; intent: Intent } | { ok: false; reason: Unsup
 /** Whether any entry covers this URL. */
 export function approves(entries: readonly Entry[], url: string): boolean {
   const site = classify(url);
-  if (site.kind !== 'web') return false;
+  return site.kind === 'web' && approvesSite(entries, site);
+}
+
+/** Whether any entry covers this site. */
+export function approvesSite(entries: readonly Entry[], site: WebSite): boolean {
   return entries.some((e) => (e.scope === 'pattern' ? covers(e.site, site) : e.site === site.origin));
 }
 

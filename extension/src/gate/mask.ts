@@ -5,7 +5,7 @@
  */
 import { isSecretName } from './names';
 import { type Finding, type MaskKind, RULES } from './shapes';
-import { type Range, viewsOf } from './view';
+import { matchesOf, type Range, viewsOf } from './view';
 
 export type { MaskKind } from './shapes';
 export type MaskCounts = Partial<Record<MaskKind, number>>;
@@ -20,9 +20,11 @@ export class Masks {
   /** The text with every stretch that has the shape of a secret replaced. */
   text(text: string): string {
     if (TOO_SHORT.test(text)) return text;
+    const secrets = findings(text);
+    if (secrets.length === 0) return text;
     const parts: string[] = [];
     let done = 0;
-    for (const found of merged(findings(text))) {
+    for (const found of merged(secrets)) {
       parts.push(text.slice(done, found.start), this.token(found.kind));
       done = found.end;
     }
@@ -71,10 +73,11 @@ function byShape(text: string): Finding[] {
  */
 function encoded(text: string): Finding[] {
   const inRun = (shape: RegExp, decode: (run: string) => string[]) =>
-    Array.from(text.matchAll(shape)).flatMap((m) => {
+    matchesOf(text, shape).flatMap((m) => {
       const kind = decode(m[0]).flatMap(readable).flatMap(byShape)[0]?.kind;
       return kind === undefined ? [] : [{ kind, start: m.index, end: m.index + m[0].length }];
     });
+  if (!/[\w+/-]{15}/.test(text)) return [];
   return [
     ...inRun(/(?<![A-Za-z0-9+/_-])(?=[a-z+/_-]{0,64}[A-Z0-9])[A-Za-z0-9+/_-]{15,4096}={0,2}/g, alignments),
     ...inRun(/(?<![0-9a-f])(?:[2-7][0-9a-f]){11,15}(?![0-9a-f])/gi, (run) => [fromHex(run)]),

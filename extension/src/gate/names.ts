@@ -3,7 +3,7 @@
  * Below a name that means a password nearly every value counts. Below the others, and after a colon and a space as in
  * prose, the value itself must look chosen by a machine or a careful person: `token: required` is a sentence.
  */
-import type { Range } from './view';
+import { matchesOf, type Range } from './view';
 
 const PASSWORDS = ['password', 'passwd', 'passphrase', 'passcode', 'client_secret', 'private_key', 'secret'];
 const KEYS = [
@@ -24,34 +24,36 @@ const KEYS = [
 /** Too short to be looked for inside longer words. */
 const SHORT = ['pwd', 'auth', 'sid', 'jwt', 'csrf', 'xsrf', 'otp', 'pin', 'cvv', 'cvc'];
 
-const ENDINGS = [...PASSWORDS, ...KEYS].map((name) => name.replaceAll('_', ''));
-const SHORT_ENDINGS = SHORT.map((name) => `_${name}`);
+const SUFFIXES = 'value|hash|hex|id|key|\\d{1,2}';
 
-const SUFFIX = /_(?:value|hash|hex|id|key|\d{1,2})$/;
+// Letters of a name may stand apart in any way; after it may come what numbers it or says of what it is.
+const apart = (name: string) => [...name.replaceAll('_', '')].join('_?');
+const SECRET_NAME = new RegExp(
+  `(?:${[...PASSWORDS, ...KEYS].map(apart).join('|')})(?:_?s?|_(?:${SUFFIXES}))$|` +
+    `(?:^|_)(?:${SHORT.join('|')})(?:s|_(?:${SUFFIXES}))?$`,
+);
 
 /** Whether a member of this name holds a secret, in any usual spelling: `apiKey`, `X-Api-Key`, `DB_PASSWORD_2`. */
 export function isSecretName(name: string): boolean {
-  const words = name
-    .slice(0, 256)
+  const words = /^[a-z0-9]{0,256}$/.test(name) ? name : inWords(name.slice(0, 256));
+  return SECRET_NAME.test(words);
+}
+
+function inWords(name: string): string {
+  return name
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '_');
-  return [words, words.replace(SUFFIX, ''), words.replace(/s$/, '')].some(announces);
-}
-
-function announces(words: string): boolean {
-  const joined = words.replaceAll('_', '');
-  return (
-    ENDINGS.some((ending) => joined.endsWith(ending)) ||
-    SHORT.includes(words) ||
-    SHORT_ENDINGS.some((ending) => words.endsWith(ending))
-  );
 }
 
 const spelled = (names: readonly string[]) => names.map((n) => n.replaceAll('_', '[_ -]?')).join('|');
-const ASSIGNMENT = new RegExp(
+const NAMED =
   `(?:(${spelled(PASSWORDS)})|${spelled(KEYS)}|(?<![a-z0-9])(?:${spelled(SHORT)}))` +
-    '(?:[_-]?(?:value|hash|hex|id|key|\\d{1,2}))?["\'`]?\\s{0,4}(?:=>|:=|=|:(?!:))(\\s{0,4})' +
+  `(?:[_-]?(?:${SUFFIXES}))?["'\`]?\\s{0,4}`;
+/** What every assignment, authorization and cookie has. Most texts with a colon have no such name before it. */
+const ASSIGNS = new RegExp(`[:=](?<=${NAMED}[:=])`, 'i');
+const ASSIGNMENT = new RegExp(
+  `${NAMED}(?:=>|:=|=|:(?!:))(\\s{0,4})` +
     '(?:"([^"\\n]*)"?|\'([^\'\\n]*)\'?|`([^`\\n]*)`?|([^\\s"\'`<>&;,(){}[\\]|]+))',
   'gi',
 );
@@ -65,25 +67,31 @@ const USERINFO = /(?<![a-z0-9])[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@"'<>]{0,64}:([^
 
 /** Values after `name=`, `name: `, `"name":"` and the like. */
 export function assignedSecrets(text: string): Range[] {
-  const found: Range[] = [];
-  for (const m of text.matchAll(ASSIGNMENT)) {
+  const found = telling(text, QUERY_KEY);
+  if (text.includes('@')) found.push(...lastGroups(text, USERINFO));
+  if (ASSIGNS.test(text)) found.push(...assigned(text), ...telling(text, AUTHORIZATION), ...lastGroups(text, COOKIE));
+  return found;
+}
+
+function assigned(text: string): Range[] {
+  return matchesOf(text, ASSIGNMENT).flatMap((m) => {
     const [all, password, gap, ...values] = m;
     const quoted = values[3] === undefined;
     const value = values.find((v) => v !== undefined) ?? '';
-    if (!isSecretValue(value, password !== undefined, quoted || gap === '')) continue;
+    if (!isSecretValue(value, password !== undefined, quoted || gap === '')) return [];
     const start = m.index + all.lastIndexOf(value);
-    found.push({ start, end: start + value.length });
-  }
-  const telling = [QUERY_KEY, AUTHORIZATION].flatMap((shape) =>
-    lastGroups(text, shape).filter((r) => isTelling(slice(text, r))),
-  );
-  return [...found, ...telling, ...lastGroups(text, COOKIE), ...lastGroups(text, USERINFO)];
+    return [{ start, end: start + value.length }];
+  });
 }
 
 /** What follows `Bearer` or `Basic`. */
 export function bearerSecrets(text: string): Range[] {
   const mixed = lastGroups(text, BASIC).filter((r) => /[A-Z].*[A-Z]/.test(slice(text, r)));
-  return [...lastGroups(text, BEARER).filter((r) => isTelling(slice(text, r))), ...mixed];
+  return [...telling(text, BEARER), ...mixed];
+}
+
+function telling(text: string, shape: RegExp): Range[] {
+  return lastGroups(text, shape).filter((r) => isTelling(slice(text, r)));
 }
 
 function slice(text: string, range: Range): string {
@@ -92,7 +100,7 @@ function slice(text: string, range: Range): string {
 
 /** The one group of each match, which these shapes all have at their end or right before one closing character. */
 function lastGroups(text: string, shape: RegExp): Range[] {
-  return Array.from(text.matchAll(shape), (m) => {
+  return matchesOf(text, shape).map((m) => {
     const value = m[1] ?? '';
     const start = m.index + m[0].lastIndexOf(value);
     return { start, end: start + value.length };

@@ -3,7 +3,7 @@
  * It judges by shape alone and knows no values. What looks like ordinary words passes; docs/masking.md lists that.
  */
 import { assignedSecrets, bearerSecrets } from './names';
-import type { Range } from './view';
+import { matchesOf, type Range } from './view';
 
 /** What a mask stands for. The word appears in the masked text. */
 export type MaskKind = 'private_key' | 'jwt' | 'api_key' | 'bearer' | 'secret' | 'hex' | 'token' | 'digits';
@@ -15,6 +15,11 @@ export interface Finding extends Range {
 export interface Rule {
   kind: MaskKind;
   find: (text: string) => Range[];
+}
+
+/** A rule that looks closely only where a text has what each of its findings has: most texts have nothing of it. */
+function where(needed: RegExp, find: Rule['find']): Rule['find'] {
+  return (text) => (needed.test(text) ? find(text) : []);
 }
 
 const PRIVATE_KEY =
@@ -55,6 +60,9 @@ const ISSUERS = [
 ];
 const API_KEY = new RegExp(`(?<![A-Za-z0-9])(?:${ISSUERS.join('|')})[\\w-]{10,}`, 'g');
 
+/** Looked for from the gap on: there are fewer gaps than words. */
+const TWO_PIECES = /[ \t\r\n|][\w-]{8}(?<=[\w-]{8}[ \t\r\n|]{1,3}[\w-]{8})/;
+
 /** In order of precedence where findings overlap. */
 export const RULES: readonly Rule[] = [
   { kind: 'private_key', find: matching(PRIVATE_KEY) },
@@ -62,27 +70,27 @@ export const RULES: readonly Rule[] = [
   { kind: 'api_key', find: matching(API_KEY, isKeyLike) },
   { kind: 'bearer', find: bearerSecrets },
   { kind: 'secret', find: assignedSecrets },
-  { kind: 'hex', find: matching(/(?<!\d\.\d{0,64})[0-9a-f]{32,}/gi) },
-  { kind: 'hex', find: inPieces(/(?<![\w-])[0-9a-f]{8,}(?![\w-])/gi, isHexPiece) },
+  { kind: 'hex', find: where(/[0-9a-f]{32}/i, matching(/(?<!\d\.\d{0,64})[0-9a-f]{32,}/gi)) },
+  { kind: 'hex', find: where(TWO_PIECES, inPieces(/(?<![\w-])[0-9a-f]{8,}(?![\w-])/gi, isHexPiece)) },
   { kind: 'token', find: matching(/(?<![\w-])[\w-]{32,}/g, isRandom) },
   { kind: 'token', find: matching(/(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{32,}={0,2}/g, isRandom) },
-  { kind: 'token', find: inPieces(/(?<![\w-])(?=[A-Za-z_-]{0,64}\d)[\w-]{8,}/g, isTokenPiece) },
-  { kind: 'digits', find: matching(DIGITS) },
+  { kind: 'token', find: where(TWO_PIECES, inPieces(/(?<![\w-])(?=[A-Za-z_-]{0,64}\d)[\w-]{8,}/g, isTokenPiece)) },
+  { kind: 'digits', find: where(/\d{12}/, matching(DIGITS)) },
   { kind: 'digits', find: matching(CARD, isCard) },
 ];
 
 function matching(shape: RegExp, holds: (found: string) => boolean = () => true): (text: string) => Range[] {
   return (text) =>
-    Array.from(text.matchAll(shape), (m) => ({ start: m.index, end: m.index + m[0].length })).filter((r) =>
-      holds(text.slice(r.start, r.end)),
-    );
+    matchesOf(text, shape)
+      .map((m) => ({ start: m.index, end: m.index + m[0].length }))
+      .filter((r) => holds(text.slice(r.start, r.end)));
 }
 
 /** Pieces of a shape that only white space or cell borders part, 32 characters in all. */
 function inPieces(shape: RegExp, holds: (piece: string) => boolean): (text: string) => Range[] {
   return (text) => {
     const chains: (Range & { pieces: number; length: number })[] = [];
-    for (const m of text.matchAll(shape)) {
+    for (const m of matchesOf(text, shape)) {
       if (!holds(m[0])) continue;
       const last = chains.at(-1);
       const end = m.index + m[0].length;

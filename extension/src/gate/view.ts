@@ -36,15 +36,22 @@ interface Segment {
 const UNSEEN =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: controls are what a page hides secrets with
   /\u001b(?:\[[0-?]{0,32}[ -/]{0,8}[@-~])?|[\0-\b\v\f\u000e-\u001f\u007f-\u009f]|\p{Default_Ignorable_Code_Point}|[\u00a0\u2000-\u200a\u202f\u205f\u3000\u2010-\u2015\u2212]|[\uff01-\uff5e]|[\u{1d400}-\u{1d7ff}]/gu;
+/** Of ASCII, what is seen as it is. All that `UNSEEN` names is beyond. */
+const BEYOND_PLAIN = /[^\t\n\r -~]/;
 const ESCAPES =
   /%[0-9a-f]{2}|\\u[0-9a-f]{4}|\\u\{[0-9a-f]{1,6}\}|\\x[0-9a-f]{2}|\\["'/\\bfnrt]|&#(?:x[0-9a-f]{1,6}|\d{1,7});?/gi;
 
 /** Characters around an escape in which a secret that holds it is looked for. */
 const AROUND = 512;
 
+/** What a shape finds. Most texts hold nothing of most shapes, and a search says so for much less than a walk costs. */
+export function matchesOf(text: string, shape: RegExp): RegExpExecArray[] {
+  return text.search(shape) === -1 ? [] : Array.from(text.matchAll(shape));
+}
+
 /** The readings of a text in which secrets are looked for: the whole as seen, and what is near an escape resolved. */
 export function viewsOf(text: string): View[] {
-  const plain = viewOf(text, editsOf(text, UNSEEN, visible));
+  const plain = viewOf(text, BEYOND_PLAIN.test(text) ? editsOf(text, UNSEEN, visible) : []);
   const resolved = near(editsOf(plain.text, ESCAPES, meant)).map(({ start, end }) => {
     const part = plain.text.slice(Math.max(0, start - AROUND), end + AROUND);
     const inner = viewOf(part, editsOf(part, ESCAPES, meant));
@@ -74,7 +81,7 @@ function shifted(range: Range, by: number): Range {
 }
 
 function editsOf(text: string, shape: RegExp, by: (found: string) => string): Edit[] {
-  return Array.from(text.matchAll(shape), (m) => ({ start: m.index, end: m.index + m[0].length, by: by(m[0]) }));
+  return matchesOf(text, shape).map((m) => ({ start: m.index, end: m.index + m[0].length, by: by(m[0]) }));
 }
 
 function visible(found: string): string {
