@@ -54,7 +54,7 @@ export async function find(id: number): Promise<Tab | undefined> {
 
 /** All tabs but our own pages: a client has no business with those, not even to know that they are open. */
 export async function all(): Promise<Tab[]> {
-  const own = chrome.runtime.getURL('');
+  const own = `chrome-extension://${chrome.runtime.id}/`;
   return (await chrome.tabs.query({})).flatMap((tab) => seen(tab) ?? []).filter((tab) => !tab.url.startsWith(own));
 }
 

@@ -94,7 +94,7 @@ function unusedBoundary(blocks: readonly Block[], boundary: () => string): strin
 }
 
 function randomBoundary(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(8)), (b) => b.toString(16).padStart(2, '0')).join('');
+  return Array.from(crypto.getRandomValues(new BigUint64Array(1)), (n) => n.toString(16).padStart(16, '0')).join('');
 }
 
 /** Joins the pieces to a text of at most so many characters, and says what was masked and left out. */

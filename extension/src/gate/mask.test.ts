@@ -51,6 +51,18 @@ describe('what has the shape of a secret is replaced by a fixed word', () => {
   ])('%j', (text, expected) => expect(mask(text)).toBe(expected));
 });
 
+test('what was looked at before is judged as at first, and what is one character longer anew', () => {
+  const texts = ['plain words', `key ${TOKEN}`, 'pin', 'password=', `${HEX.slice(0, 31)}`, 'account 12345678901'];
+  for (const round of [1, 2, 3]) {
+    expect([round, ...texts.map(mask)]).toEqual([round, texts[0], 'key [masked:token]', ...texts.slice(2)]);
+    expect(mask('password=hunter2')).toBe('password=[masked:secret]');
+    expect(mask(HEX)).toBe('[masked:hex]');
+    expect(mask('account 123456789012')).toBe('account [masked:digits]');
+  }
+  for (let i = 0; i < 400; i += 1) expect(mask(`line ${i}`)).toBe(`line ${i}`);
+  expect(mask(`key ${TOKEN}`)).toBe('key [masked:token]');
+});
+
 describe('ordinary text stays as it is', () => {
   test.each([
     'Password: must be at least 8 characters',

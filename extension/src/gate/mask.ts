@@ -20,8 +20,12 @@ export class Masks {
   /** The text with every stretch that has the shape of a secret replaced. */
   text(text: string): string {
     if (TOO_SHORT.test(text)) return text;
+    if (clean.has(text)) return text;
     const secrets = findings(text);
-    if (secrets.length === 0) return text;
+    if (secrets.length === 0) {
+      remember(text);
+      return text;
+    }
     const parts: string[] = [];
     let done = 0;
     for (const found of merged(secrets)) {
@@ -53,6 +57,18 @@ export class Masks {
     this.counts[kind] = (this.counts[kind] ?? 0) + 1;
     return `[masked:${kind}]`;
   }
+}
+
+// The same titles, addresses and sentences leave again and again. Only texts without a finding are kept here, so that
+// nothing that was masked stays in memory; whether a text has one never changes.
+const CLEAN_MAX = 128;
+const CLEAN_CHARS_MAX = 512;
+const clean = new Set<string>();
+
+function remember(text: string): void {
+  if (text.length > CLEAN_CHARS_MAX) return;
+  if (clean.size >= CLEAN_MAX) clean.clear();
+  clean.add(text);
 }
 
 /** Everything found in any reading of the text, in places of the text itself. */

@@ -42,8 +42,22 @@ const OWN_PAGE = /(?:^|\.)(?:genkan|[0-9a-f]{16})\.localhost$/;
 // Parsers differ on the few other characters they let through (`*` among them); no site needs one.
 const HOST = /^(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])$/;
 
+/** URLs that were asked about last: one call asks about the same few again and again. What a URL is never changes. */
+const RECENT_MAX = 64;
+const RECENT_CHARS_MAX = 2_048;
+const recent = new Map<string, Readonly<WebSite | Unsupported>>();
+
 /** What a URL is. Total: text that is no URL is unsupported too. */
-export function classify(text: string): WebSite | Unsupported {
+export function classify(text: string): Readonly<WebSite | Unsupported> {
+  const known = recent.get(text);
+  if (known !== undefined) return known;
+  const judged = judge(text);
+  if (recent.size >= RECENT_MAX) recent.clear();
+  if (text.length <= RECENT_CHARS_MAX) recent.set(text, judged);
+  return judged;
+}
+
+function judge(text: string): WebSite | Unsupported {
   const url = URL.parse(text);
   if (url === null) return unsupported('malformed');
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return unsupported(reasonOf(url.protocol));
