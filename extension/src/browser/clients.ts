@@ -20,6 +20,11 @@ export type Holding = z.infer<typeof Holding>;
 const holdings = new Stored(shaped('session', 'clients', Holdings, {}));
 const touched = new Stored(shaped('session', 'touched', Touched, []));
 
+const HELD = { text: '●', color: '#f6c560' };
+const STOPPED = { text: '■', color: '#a3262a' };
+/** Whether everything is stopped: then every badge says so. */
+let stopped = false;
+
 let grouping: Promise<void> = Promise.resolve();
 
 const NOTHING: Holding = { name: '', current: null, opened: [], group: null };
@@ -126,9 +131,20 @@ async function isHeld(tabId: number): Promise<boolean> {
   return all.some(({ current, opened }) => current === tabId || opened.includes(tabId));
 }
 
+/** Shows on the toolbar whether everything is stopped; a tab's own badge would hide the one for all tabs. */
+export async function showStopped(now: boolean): Promise<void> {
+  if (stopped === now) return;
+  stopped = now;
+  await chrome.action.setBadgeBackgroundColor({ color: STOPPED.color }).catch(() => undefined);
+  await chrome.action.setBadgeText({ text: now ? STOPPED.text : '' }).catch(() => undefined);
+  const held = Object.values(await holdings.read()).flatMap(({ current, opened }) => [current, ...opened]);
+  await Promise.all(held.map((tabId) => (tabId === null ? undefined : mark(tabId))));
+}
+
 async function mark(tabId: number): Promise<void> {
-  await chrome.action.setBadgeBackgroundColor({ tabId, color: '#f6c560' }).catch(() => undefined);
-  await chrome.action.setBadgeText({ tabId, text: '●' }).catch(() => undefined);
+  const { text, color } = stopped ? STOPPED : HELD;
+  await chrome.action.setBadgeBackgroundColor({ tabId, color }).catch(() => undefined);
+  await chrome.action.setBadgeText({ tabId, text }).catch(() => undefined);
 }
 
 async function unmark(tabId: number): Promise<void> {

@@ -12,6 +12,7 @@ import { originShown } from '../gate/origin';
 import { CONFIRM_PORT, type ConfirmHears, ConfirmSays, type Language, type Question, type Theme } from '../ui/messages';
 import { uncover } from './uncover';
 
+/** What the person is asked about. */
 export interface Asking {
   op: string;
   caller: Caller;

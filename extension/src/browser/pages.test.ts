@@ -56,7 +56,14 @@ test.each([
 
 test('t126_what_a_message_says_about_its_sender_counts_for_nothing', () => {
   const state = vi.fn(async () => ({}));
-  answerPages({ state, changed: () => undefined });
+  const engage = vi.fn(async () => undefined);
+  answerPages({
+    state,
+    engage,
+    paired: async () => ({ ok: false, message: '' }),
+    events: async () => ({ ok: false, message: '' }),
+    changed: () => undefined,
+  });
   const forged = { ask: 'state', sender: popup, url: popup.url };
   const stranger = { id: ID, origin: 'https://evil.example', url: 'https://evil.example/', tab, frameId: 0 };
   for (const hear of listeners) {

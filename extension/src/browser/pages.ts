@@ -3,7 +3,8 @@
    message about its sender is ignored; a message of any other shape or sender gets no answer. */
 import type { ZodType, z } from 'zod';
 import type { Scope } from '../gate/allowlist';
-import { Ask, type Done, type Tell } from '../ui/messages';
+import { Refused } from '../gate/refused';
+import { Ask, type Done, type Events, type Paired, type Tell } from '../ui/messages';
 import { showConfirmation } from './confirm';
 import { setSettings } from './settings';
 import { deny, forgetWishes, giveBackAllSites, intend, remove } from './sites';
@@ -18,6 +19,10 @@ const DECIDING_PAGES = ['/popup.html', '/options.html'];
 type Outside = {
   /** Everything there is to show, for a tab where one is named. */
   state(tab: number | undefined): Promise<object>;
+  /** Engages the kill switch; fails with what could not be done, and holds in any case. */
+  engage(): Promise<void>;
+  paired(): Promise<Paired>;
+  events(): Promise<Events>;
   changed(): void;
 };
 
@@ -53,12 +58,24 @@ export function tellPages(): void {
 
 async function answer(ask: Ask, outside: Outside): Promise<object> {
   if (ask.ask === 'state') return await outside.state(ask.tab);
-  const done = await act(ask);
+  if (ask.ask === 'paired') return await outside.paired();
+  if (ask.ask === 'events') return await outside.events();
+  const done = ask.ask === 'kill_engage' ? await engage(outside) : await act(ask);
   outside.changed();
   return done;
 }
 
-async function act(ask: Exclude<Ask, { ask: 'state' }>): Promise<Done> {
+/** What the person is told when the host could not be: it holds here all the same. */
+async function engage(outside: Outside): Promise<Done> {
+  return await outside.engage().then(
+    () => ({ ok: true }),
+    (why: unknown) => ({ ok: false, message: why instanceof Refused ? why.message : '' }),
+  );
+}
+
+type Acting = Exclude<Ask, { ask: 'state' | 'paired' | 'events' | 'kill_engage' }>;
+
+async function act(ask: Acting): Promise<Done> {
   switch (ask.ask) {
     case 'site_intend':
       return await wish(ask.tab, ask.shown, ask.scope);

@@ -15,7 +15,7 @@ import { wantedBy } from './wanted';
 const TEXT_MAX = 2_048;
 const CLIENTS_MAX = 64;
 
-type Link = Pick<State, 'link' | 'door' | 'label'>;
+type Link = Pick<State, 'link' | 'door' | 'label' | 'kill'>;
 
 export async function stateFor(
   link: Link,

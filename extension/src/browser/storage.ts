@@ -64,6 +64,20 @@ export class Stored<T> {
   }
 }
 
+/** A record whose owner judges what is there: to it, missing and damaged are two things. */
+export function bare(area: Area, key: string): { load(): Promise<unknown>; save(value: object): Promise<void> } {
+  return {
+    async load() {
+      await trustOnly();
+      return (await chrome.storage[area].get(key))[key];
+    },
+    async save(value) {
+      await trustOnly();
+      await chrome.storage[area].set({ [key]: value });
+    },
+  };
+}
+
 /** A record that is what its schema says, or absent. */
 export function shaped<T>(area: Area, key: string, schema: ZodType<T>, absent: T): Shape<T> {
   return {

@@ -1,12 +1,11 @@
 /* What the gates may know of this browser, in their own terms. Decides nothing; it joins the parts that do. */
 import type { World } from '../gate/dispatch';
 import { makeCurrent, opened } from './clients';
-import { askPerson } from './confirm';
 import { entries, holds } from './sites';
 import { resolve } from './tabs';
 import { wanted } from './wanted';
 
-export const world: World = {
+export const worldWith = (ask: World['ask']): World => ({
   key: () => crypto.randomUUID(),
   tab: resolve,
   took: (caller, tab) => makeCurrent(caller, tab.id),
@@ -14,6 +13,6 @@ export const world: World = {
   wanted: (caller, origin) => wanted(caller, origin),
   entries,
   holds,
-  ask: askPerson,
+  ask,
   now: () => Date.now(),
-};
+});

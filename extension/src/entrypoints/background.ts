@@ -1,7 +1,8 @@
 /* The worker: wires the port to the gates, the gates to the browser, and the extension's own pages to both. Everything that
    listens is registered while the script is first read, or a woken worker would miss the event that woke it. */
 import { defineBackground } from 'wxt/utils/define-background';
-import { watchTabs } from '../browser/clients';
+import { asked, askedAndNoted } from '../browser/asked';
+import { showStopped, watchTabs } from '../browser/clients';
 import { watchConfirmations } from '../browser/confirm';
 import { hearKnocks } from '../browser/documents';
 import { instance } from '../browser/instance';
@@ -12,20 +13,42 @@ import { rows } from '../browser/rows';
 import { settings } from '../browser/settings';
 import { beginSession, watchPermissions } from '../browser/sites';
 import { type Running, stateFor } from '../browser/state';
-import { trustOnly } from '../browser/storage';
-import { world } from '../browser/world';
+import { bare, trustOnly } from '../browser/storage';
+import { worldWith } from '../browser/world';
 import { ALARM_MINUTES } from '../contract/limits';
 import { Gates } from '../gate/dispatch';
-import type { Serve } from '../host/calls';
+import { Turns } from '../gate/turns';
+import type { Serve, Timer } from '../host/calls';
+import { KillMirror } from '../host/kill';
 import { HostPort } from '../host/port';
-import { shownLink } from '../host/shown';
+import { shownEvents, shownLink, shownList } from '../host/shown';
 
 const WAKE = 'wake';
 /** Clients of this worker's life that the popup can name. */
 const CLIENTS_MAX = 64;
 
+/** Records that the options page shows. */
+const EVENTS_SHOWN = 30;
+
+const timer: Timer = (milliseconds, ring) => {
+  const running = setTimeout(ring, milliseconds);
+  return () => clearTimeout(running);
+};
+
 export default defineBackground(() => {
-  const gates = new Gates(world, rows);
+  const kill: KillMirror = new KillMirror({
+    ...bare('local', 'kill'),
+    stop: (why) => {
+      gates.stopped();
+      host.stop(why);
+    },
+    tell: () => host.ask('kill_engage', { type: 'kill_engage' }),
+    changed: () => {
+      void showStopped(kill.killed);
+      tellPages();
+    },
+  });
+  const gates = new Gates(worldWith(askedAndNoted((event) => host.report(event))), rows, kill, new Turns(timer));
   const running = new Map<string, Running>();
   const ready = trustOnly().then(beginSession);
   const host = new HostPort({
@@ -36,10 +59,8 @@ export default defineBackground(() => {
       await ready;
       return await gates.serve(request, signal, progress);
     }),
-    timer: (milliseconds, ring) => {
-      const timer = setTimeout(ring, milliseconds);
-      return () => clearTimeout(timer);
-    },
+    timer,
+    kill,
     changed: tellPages,
   });
 
@@ -51,8 +72,11 @@ export default defineBackground(() => {
   answerPages({
     state: async (tab) => {
       await ready;
-      return await stateFor(shownLink(host.state.link), running, tab);
+      return await stateFor({ ...shownLink(host.state.link), kill: kill.view }, running, tab);
     },
+    engage: () => kill.engage(),
+    paired: () => shownList(host.ask('client_list', { type: 'client_list' })),
+    events: async () => shownEvents(host.ask('audit_read', { type: 'audit_read', limit: EVENTS_SHOWN }), await asked()),
     changed: tellPages,
   });
   chrome.tabs.onUpdated.addListener((id, { url }) => {
@@ -60,7 +84,9 @@ export default defineBackground(() => {
   });
   chrome.tabs.onRemoved.addListener((id) => gates.moved(id, undefined));
   chrome.alarms.onAlarm.addListener(({ name }) => {
-    if (name === WAKE) host.ensure();
+    if (name !== WAKE) return;
+    host.ensure();
+    void kill.again();
   });
   chrome.runtime.onStartup.addListener(() => host.ensure());
   chrome.runtime.onInstalled.addListener(() => host.ensure());

@@ -14,6 +14,7 @@ import {
   type World,
 } from './dispatch';
 import { Refused } from './refused';
+import { Turns } from './turns';
 
 const SITE = 'https://good.example';
 const caller = { key: 'c1', name: 'Client', image: '/usr/bin/client', verified: false };
@@ -70,11 +71,12 @@ function setUp(
     page_scroll: onTab,
     page_wait_for: onTab,
   };
-  const gates = new Gates(world, rows);
+  const latch = { pass: vi.fn((): Promise<void> | undefined => undefined) };
+  const gates = new Gates(world, rows, latch, new Turns(() => () => undefined));
   const controller = new AbortController();
   const progress = vi.fn();
   const serve = (frame: BridgeReq) => gates.serve(frame, controller.signal, progress);
-  return { gates, serve, act, ask, wanted, progress, controller };
+  return { gates, latch, serve, act, ask, wanted, progress, controller };
 }
 
 const click = request('page_click', { ref: 'e1' });
@@ -351,4 +353,118 @@ test('every operation of the catalogue passes these gates', async () => {
     expect(await codeOf(serve(request(name, args[name] ?? {}))), name).toBe('done');
     expect(act, name).toHaveBeenCalledTimes(1);
   }
+});
+
+describe('the kill switch comes first', () => {
+  const killed = () => {
+    throw new Refused('BRIDGE_KILLED');
+  };
+
+  test('while it is on nothing is even looked at, not the operation and not a tab', async () => {
+    const looked = vi.fn(async () => tab);
+    const { serve, latch, act, ask } = setUp({ tab: looked }, { intended: submit });
+    latch.pass.mockImplementation(killed);
+    expect(await codeOf(serve(click))).toBe('BRIDGE_KILLED');
+    expect(await codeOf(serve(request('page_evil')))).toBe('BRIDGE_KILLED');
+    for (const spy of [looked, act, ask]) expect(spy).not.toHaveBeenCalled();
+  });
+
+  test('a call waits until it is known, and a call that ended meanwhile does not go on', async () => {
+    const { serve, latch, act, controller } = setUp();
+    const told = Promise.withResolvers<void>();
+    latch.pass.mockReturnValue(told.promise);
+    const answer = serve(click);
+    controller.abort(new Refused('BRIDGE_KILLED'));
+    told.resolve();
+    expect(await codeOf(answer)).toBe('BRIDGE_KILLED');
+    expect(act).not.toHaveBeenCalled();
+  });
+
+  test('T072 engaged while the person is asked, the act does not happen, and their yes covers nothing later', async () => {
+    const { gates, serve, act, ask, controller } = setUp({}, { intended: submit });
+    ask.mockImplementation(async () => {
+      controller.abort(new Refused('BRIDGE_KILLED'));
+      gates.stopped();
+      return 'allowed';
+    });
+    expect(await codeOf(serve(click))).toBe('BRIDGE_KILLED');
+    expect(act).not.toHaveBeenCalled();
+  });
+
+  test('T072 engaged during an act, its yes covers nothing after a release', async () => {
+    const { gates, ask } = setUp();
+    expect(ask).not.toHaveBeenCalled();
+    const during = setUp(
+      {},
+      {
+        intended: submit,
+        act: async () => {
+          during.controller.abort(new Refused('BRIDGE_KILLED'));
+          gates.stopped();
+          return { blocks: [{ kind: 'own', text: 'done' }] };
+        },
+      },
+    );
+    expect(await codeOf(during.serve(click))).toBe('BRIDGE_KILLED');
+    await new Promise((resume) => setTimeout(resume));
+    const later = new AbortController();
+    await during.gates.serve(click, later.signal, () => undefined);
+    expect(during.ask).toHaveBeenCalledTimes(2);
+  });
+
+  test('a yes from before it does not cover an act after a release', async () => {
+    const { gates, serve, ask } = setUp({}, { intended: submit });
+    await serve(click);
+    await serve(click);
+    expect(ask).toHaveBeenCalledTimes(1);
+    gates.stopped();
+    await serve(click);
+    expect(ask).toHaveBeenCalledTimes(2);
+  });
+});
+
+describe('two clients on one tab', () => {
+  const other = { ...click, id: 2, caller: { ...caller, key: 'c2', name: 'Other' } };
+
+  test('the second acts after the first, and looks at the tab anew', async () => {
+    const first = Promise.withResolvers<void>();
+    const looked = vi.fn(async () => tab);
+    const { gates, serve, act } = setUp(
+      { tab: looked },
+      {
+        intended: plain,
+        act: vi.fn(() => first.promise.then(() => ({ blocks: [{ kind: 'own' as const, text: 'done' }] }))),
+      },
+    );
+    const one = serve(click);
+    const two = gates.serve(other, new AbortController().signal, () => undefined);
+    await new Promise((resume) => setTimeout(resume));
+    expect(act).toHaveBeenCalledTimes(1);
+    const before = looked.mock.calls.length;
+    first.resolve();
+    expect(await codeOf(one)).toBe('done');
+    expect(await codeOf(two)).toBe('done');
+    expect(act).toHaveBeenCalledTimes(2);
+    expect(looked.mock.calls.length).toBeGreaterThan(before);
+  });
+
+  test('the second is judged by what the tab shows when its turn comes', async () => {
+    const first = Promise.withResolvers<void>();
+    let shown = tab;
+    const { gates, serve, act } = setUp(
+      { tab: async () => shown },
+      {
+        intended: plain,
+        act: vi.fn(() => first.promise.then(() => ({ blocks: [{ kind: 'own' as const, text: 'done' }] }))),
+      },
+    );
+    const one = serve(click);
+    const two = gates.serve(other, new AbortController().signal, () => undefined);
+    await new Promise((resume) => setTimeout(resume));
+    shown = { ...tab, url: 'https://evil.example/' };
+    first.resolve();
+    await one;
+    expect(await codeOf(two)).toBe('SITE_NOT_ALLOWED');
+    expect(act).toHaveBeenCalledTimes(1);
+  });
 });

@@ -1,4 +1,4 @@
-/* The order of gates for one call: known operation, fitting arguments, a tab, a kind of page we act on, an approved site,
+/* The order of gates for one call: the kill switch, known operation, fitting arguments, a tab, its turn there, a kind of page we act on, an approved site,
    the browser's own permission, an approved destination, the person's yes where the act needs one, the act, and the one way
    out. Decides only the order, and which gates an operation meets; each gate is judged elsewhere, and what reaches the
    browser is handed in. An operation without a row cannot run. */
@@ -19,6 +19,7 @@ import {
 import { egress, egressRefusal, type PageResult, type Refusing } from './egress';
 import { classify, type UnsupportedReason } from './origin';
 import { Refused } from './refused';
+import type { Turns } from './turns';
 
 /** A tab as the browser reports it, at the moment a gate looks. `assumed`: nobody named it, it is what the person sees. */
 export type Tab = { id: number; windowId: number; url: string; title: string; active: boolean; assumed?: true };
@@ -90,18 +91,31 @@ export type World = {
 
 export type Answer = { ok: true; data: Outcome } | { ok: false; error: Refusal };
 
+/** The first gate of all. */
+export type Latch = {
+  /** Throws while the kill switch is on or unknown; nothing to wait for while it is off. */
+  pass(): Promise<void> | undefined;
+};
+
 export class Gates {
   readonly #world: World;
   readonly #rows: Rows;
+  readonly #latch: Latch;
+  readonly #turns: Turns;
   #graces: readonly Grace[] = [];
 
-  constructor(world: World, rows: Rows) {
+  constructor(world: World, rows: Rows, latch: Latch, turns: Turns) {
     this.#world = world;
     this.#rows = rows;
+    this.#latch = latch;
+    this.#turns = turns;
   }
 
   async serve(request: BridgeReq, signal: AbortSignal, progress: (state: ProgressState) => void): Promise<Answer> {
     try {
+      const told = this.#latch.pass();
+      if (told !== undefined) await told;
+      signal.throwIfAborted();
       const { op, args } = understood(request);
       const call = { id: request.id, key: this.#world.key(), op, args, caller: request.caller, signal };
       const result = await untilAborted(this.#pass(call, progress), signal);
@@ -116,6 +130,11 @@ export class Gates {
     this.#graces = afterNavigation(this.#graces, tab, url);
   }
 
+  /** The kill switch is on: no yes from before it covers anything after it. */
+  stopped(): void {
+    this.#graces = [];
+  }
+
   async #pass<O extends Op>(call: Call<O>, progress: (state: ProgressState) => void): Promise<PageResult> {
     const row: BrowserRow<O> | TabRow<O> = this.#rows[call.op];
     if (row.on === 'browser') {
@@ -125,6 +144,29 @@ export class Gates {
     }
     const tab = await this.#world.tab(call, 'tabId' in call.args ? call.args.tabId : undefined);
     await this.#mayTouch(call, row.page, tab);
+    const turn = this.#turns.take(tab.id, call.caller, call.signal);
+    const waited = typeof turn !== 'function';
+    const release = waited ? await turn : turn;
+    try {
+      return await this.#act(call, row, waited ? await this.#again(call, row.page, tab) : tab, progress);
+    } finally {
+      release();
+    }
+  }
+
+  /** Whoever had the tab before may have led it elsewhere, or closed it. */
+  async #again(call: Call<Op>, rule: PageRule, tab: Tab): Promise<Tab> {
+    const now = { ...tab, ...(await this.#world.tab(call, tab.id)) };
+    await this.#mayTouch(call, rule, now);
+    return now;
+  }
+
+  async #act<O extends Op>(
+    call: Call<O>,
+    row: TabRow<O>,
+    tab: Tab,
+    progress: (state: ProgressState) => void,
+  ): Promise<PageResult> {
     await this.#mayGo(call, row.goesTo?.(call.args));
     await this.#world.took(call.caller, tab);
     const plan = await row.plan(call, tab);
@@ -191,7 +233,7 @@ export class Gates {
   /** The yes covers further acts of its kind, unless its own act led the tab to another site or closed it. */
   async #cover(call: Call<Op>, tab: Tab, allowed: Act): Promise<void> {
     const shown = await this.#world.tab(call, tab.id).catch(() => null);
-    if (shown === null || originOf(shown) !== originOf(tab)) return;
+    if (call.signal.aborted || shown === null || originOf(shown) !== originOf(tab)) return;
     this.#graces = afterAllowed(specOf(call.op).confirm, allowed, this.#graces, this.#world.now());
   }
 

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import type { BridgeReq, BridgeResp } from '../contract/frames';
 import { CALLS_MAX } from '../contract/limits';
+import { Refused } from '../gate/refused';
 import { type Answer, Calls, type Serve } from './calls';
 
 const request = (id: number): BridgeReq => ({
@@ -108,6 +109,20 @@ test('when the port goes every call stops, nothing is answered, and the next bro
   expect(sent).toEqual([]);
   void calls.begin(request(1));
   expect(serve).toHaveBeenCalledTimes(3);
+});
+
+test('stopped calls abort at once and are answered with the reason', async () => {
+  const { calls, sent, answers, signals } = setUp();
+  void calls.begin(request(1));
+  void calls.begin(request(2));
+  calls.stop(new Refused('BRIDGE_KILLED'));
+  expect(signals.map((signal) => signal.reason.code)).toEqual(['BRIDGE_KILLED', 'BRIDGE_KILLED']);
+  for (const answer of answers) answer({ ok: false, error: { code: 'BRIDGE_KILLED', message: 'm' } });
+  await rest();
+  expect(sent).toMatchObject([
+    { id: 1, ok: false },
+    { id: 2, ok: false },
+  ]);
 });
 
 test('calls beyond the bound are refused with an answer', () => {

@@ -79,6 +79,11 @@ export class Calls {
     this.#note('cancelled');
   }
 
+  /** Every running call ends with this reason, and its client is told. */
+  stop(why: Refused): void {
+    for (const controller of this.#running.values()) controller.abort(why);
+  }
+
   /** Every call stops: the port or the broker behind it is gone. The next broker counts its ids anew. */
   drop(): void {
     for (const id of [...this.#running.keys()]) this.cancel(id);

@@ -12,6 +12,9 @@ const request = {
 test.each([
   ['hello', { type: 'host_hello', bridge: 1, host: '0.1.0' }],
   ['status', { type: 'host_status_result', label: 'chromium', link: { state: 'attached', door: 'open' } }],
+  ['kill', { type: 'kill_status_result', ok: true, killed: false, epoch: 0, engaged: 0 }],
+  ['answer', { type: 'client_list_result', ok: true, enrolled: false, clients: [] }],
+  ['answer', { type: 'audit_read_result', ok: true, entries: [], older: false, path: '/p' }],
   ['request', request],
   ['cancel', { type: 'cancel', id: 3 }],
   ['chunk', { type: 'chunk', id: 3, seq: 0, last: true, data: '' }],

@@ -1,40 +1,49 @@
 /* Reads what the host sends. Decides which of the known frames it is, by the generated validators alone; whatever fits
    none of them is refused, with the call's id where one can be read, so that its client gets an answer. */
-import { BridgeReq, Cancel, Chunk, HostHello, HostStatusResult } from '../contract/frames';
+import type { ZodType } from 'zod';
+import {
+  AuditReadResult,
+  BridgeReq,
+  Cancel,
+  Chunk,
+  ClientListResult,
+  HostHello,
+  HostStatusResult,
+  KillStatusResult,
+} from '../contract/frames';
 
 export type Heard =
   | { kind: 'hello'; frame: HostHello }
   | { kind: 'status'; frame: HostStatusResult }
+  | { kind: 'kill'; frame: KillStatusResult }
+  | { kind: 'answer'; frame: ClientListResult | AuditReadResult }
   | { kind: 'request'; frame: BridgeReq }
   | { kind: 'cancel'; id: number }
   | { kind: 'chunk'; frame: Chunk }
   | { kind: 'refused'; id: number | null };
 
+type Reader = (raw: unknown) => Heard | null;
+
+function frame<T>(shape: ZodType<T>, heard: (frame: T) => Heard): Reader {
+  return (raw) => {
+    const read = shape.safeParse(raw);
+    return read.success ? heard(read.data) : null;
+  };
+}
+
+const READERS: ReadonlyMap<unknown, Reader> = new Map<unknown, Reader>([
+  ['host_hello', frame(HostHello, (frame) => ({ kind: 'hello', frame }))],
+  ['host_status_result', frame(HostStatusResult, (frame) => ({ kind: 'status', frame }))],
+  ['kill_status_result', frame(KillStatusResult, (frame) => ({ kind: 'kill', frame }))],
+  ['client_list_result', frame(ClientListResult, (frame) => ({ kind: 'answer', frame }))],
+  ['audit_read_result', frame(AuditReadResult, (frame) => ({ kind: 'answer', frame }))],
+  ['cancel', frame(Cancel, ({ id }) => ({ kind: 'cancel', id }))],
+  ['chunk', frame(Chunk, (frame) => ({ kind: 'chunk', frame }))],
+  [undefined, frame(BridgeReq, (frame) => ({ kind: 'request', frame }))],
+]);
+
 export function hear(raw: unknown): Heard {
-  switch (tagOf(raw)) {
-    case 'host_hello': {
-      const read = HostHello.safeParse(raw);
-      return read.success ? { kind: 'hello', frame: read.data } : refused(raw);
-    }
-    case 'host_status_result': {
-      const read = HostStatusResult.safeParse(raw);
-      return read.success ? { kind: 'status', frame: read.data } : refused(raw);
-    }
-    case 'cancel': {
-      const read = Cancel.safeParse(raw);
-      return read.success ? { kind: 'cancel', id: read.data.id } : refused(raw);
-    }
-    case 'chunk': {
-      const read = Chunk.safeParse(raw);
-      return read.success ? { kind: 'chunk', frame: read.data } : refused(raw);
-    }
-    case undefined: {
-      const read = BridgeReq.safeParse(raw);
-      return read.success ? { kind: 'request', frame: read.data } : refused(raw);
-    }
-    default:
-      return refused(raw);
-  }
+  return READERS.get(tagOf(raw))?.(raw) ?? refused(raw);
 }
 
 /** A frame that arrived in pieces: only a request may, so that pieces cannot carry what the host itself must say. */

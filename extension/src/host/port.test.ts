@@ -2,6 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { PINNED_EXTENSION_ID } from '../contract/identity';
 import { PORT_RETRY_MS } from '../contract/limits';
 import { BRIDGE_PROTOCOL_VERSION, CAPABILITIES } from '../contract/protocol';
+import { Refused } from '../gate/refused';
 import { HostPort, type NativePort, type ToHost } from './port';
 import { shownLink } from './shown';
 
@@ -41,6 +42,7 @@ function setUp(id: string = PINNED_EXTENSION_ID) {
       ? ({ ok: false, error: { code: 'CANCELLED', message: '' } } as const)
       : ({ ok: true, data: { text: 'done' } } as const);
   });
+  const kill = { hear: vi.fn(), unknown: vi.fn() };
   const host = new HostPort({
     id,
     connect,
@@ -50,9 +52,10 @@ function setUp(id: string = PINNED_EXTENSION_ID) {
       timers.push({ after, ring });
       return () => undefined;
     },
+    kill,
     changed: () => undefined,
   });
-  return { host, ports, timers, connect, served };
+  return { host, ports, timers, connect, served, kill };
 }
 
 const rest = () => new Promise((resume) => setTimeout(resume, 5));
@@ -164,4 +167,55 @@ test('calls end with the broker behind the host, and the next one may use the sa
   ports[0]?.hear(status({ state: 'attached', door: 'open' }));
   ports[0]?.hear(request(1));
   expect(served).toHaveBeenCalledTimes(2);
+});
+
+const killed = { type: 'kill_status_result', ok: true, killed: true, epoch: 3, engaged: 3 };
+
+test('what a host said of the kill switch ends with its port, and counts only after its greeting', async () => {
+  const { host, ports, timers, kill } = setUp();
+  host.ensure();
+  expect(kill.unknown).toHaveBeenCalledTimes(1);
+  ports[0]?.hear(killed);
+  expect(kill.hear).not.toHaveBeenCalled();
+  ports[0]?.hear(hello);
+  ports[0]?.hear({ ...killed, error: { code: 'BRIDGE_KILLED', message: 'm' } });
+  expect(kill.hear).not.toHaveBeenCalled();
+  ports[0]?.hear(killed);
+  expect(kill.hear).toHaveBeenCalledWith(killed);
+  ports[0]?.lose(null);
+  expect(kill.unknown).toHaveBeenCalledTimes(2);
+  timers[0]?.ring();
+  expect(kill.unknown).toHaveBeenCalledTimes(3);
+});
+
+test('nothing is asked or reported before the host has spoken of the kill switch, nor without a port', async () => {
+  const { host, ports } = setUp();
+  await expect(host.ask('client_list', { type: 'client_list' })).rejects.toMatchObject({ code: 'NOT_CONNECTED' });
+  host.ensure();
+  ports[0]?.hear(hello);
+  await rest();
+  await expect(host.ask('client_list', { type: 'client_list' })).rejects.toMatchObject({ code: 'EXTENSION_NOT_READY' });
+  host.report({ kind: 'confirm_shown' });
+  expect(ports[0]?.sent).toHaveLength(1);
+  ports[0]?.hear(killed);
+  const list = host.ask('client_list', { type: 'client_list' });
+  host.report({ kind: 'confirm_shown', tool: 'page_click' });
+  expect(ports[0]?.sent.slice(1)).toEqual([
+    { type: 'client_list' },
+    { type: 'audit_event', kind: 'confirm_shown', tool: 'page_click' },
+  ]);
+  ports[0]?.lose(null);
+  await expect(list).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
+});
+
+test('stopping ends the calls of the port, which are answered', async () => {
+  const { host, ports, served } = setUp();
+  host.ensure();
+  ports[0]?.hear(hello);
+  await rest();
+  ports[0]?.hear(request(1));
+  host.stop(new Refused('BRIDGE_KILLED'));
+  expect(served.mock.calls[0]?.[1].reason).toMatchObject({ code: 'BRIDGE_KILLED' });
+  await rest();
+  expect(ports[0]?.sent.at(-1)).toMatchObject({ id: 1, ok: false });
 });

@@ -1,12 +1,21 @@
 /* The one port to the host program: opened, greeted, kept and opened again. Decides whether to connect at all (only under
    the pinned id), what a frame from the host sets going, and what the popup may say about the link. Refuses requests before
-   the greeting and on versions that differ. Knows no browser interface: the port, timers and identity are handed in. */
-import type { BridgeReq, BridgeResp, Chunk, FromExtension, HostHello, HostStatusResult } from '../contract/frames';
+   the greeting and on versions that differ; a malformed word about the kill switch counts as no word at all. Knows no browser interface: the port, timers and identity are handed in. */
+import type {
+  BridgeReq,
+  BridgeResp,
+  Chunk,
+  FromExtension,
+  HostHello,
+  HostStatusResult,
+  KillStatusResult,
+} from '../contract/frames';
 import { PINNED_EXTENSION_ID } from '../contract/identity';
 import { PORT_RETRY_MS } from '../contract/limits';
 import { Refused } from '../gate/refused';
 import { Calls, type Counts, type Serve, type Timer } from './calls';
 import { Joiner } from './chunks';
+import { type Answers, type Asked, Exchange, type Lane } from './exchange';
 import { agrees, answerTo, type Self } from './hello';
 import { type Heard, hear, hearJoined } from './intake';
 
@@ -35,10 +44,15 @@ export type Outside = {
   self(): Promise<Self>;
   serve: Serve;
   timer: Timer;
+  /** What the host of the present port says of the kill switch; `unknown` when a port comes or goes. */
+  kill: { hear(frame: KillStatusResult): void; unknown(): void };
   changed(): void;
 };
 
+export type AuditEvent = Omit<Extract<FromExtension, { type: 'audit_event' }>, 'type'>;
+
 const MALFORMED = 'The browser received a malformed request from the genkan program and refused it.';
+const NO_HOST = 'The genkan program does not run for this browser.';
 const NO_CALLS: Counts = { running: 0, answered: 0, cancelled: 0, refused: 0 };
 
 export class HostPort {
@@ -76,6 +90,22 @@ export class HostPort {
     this.#conversation?.ask();
   }
 
+  /** Asks the host; see the exchange. */
+  async ask<L extends Lane>(lane: L, question: Asked<L>): Promise<Answers[L]> {
+    if (this.#conversation === null) throw new Refused('NOT_CONNECTED', NO_HOST);
+    return await this.#conversation.exchange.ask(lane, question);
+  }
+
+  /** Tells the host of an event; without a host that listens, only the extension keeps it. */
+  report(event: AuditEvent): void {
+    this.#conversation?.report(event);
+  }
+
+  /** Ends every running call with this reason. */
+  stop(why: Refused): void {
+    this.#conversation?.stop(why);
+  }
+
   #become(link: HostLink): void {
     this.#link = link;
     this.#outside.changed();
@@ -88,6 +118,8 @@ class Conversation {
   readonly #show: (link: HostLink) => void;
   readonly #joiner = new Joiner();
   readonly #calls: Calls;
+  readonly exchange: Exchange;
+  #listens = false;
   #port: NativePort | null = null;
   #greeting: HostHello | null = null;
   #status: HostStatusResult | null = null;
@@ -96,6 +128,7 @@ class Conversation {
     this.#outside = outside;
     this.#show = show;
     this.#calls = new Calls((frame) => this.#port?.send(frame), outside.serve, outside.timer, outside.changed);
+    this.exchange = new Exchange((frame) => this.#port?.send(frame), outside.timer);
   }
 
   get counts(): Counts {
@@ -105,9 +138,12 @@ class Conversation {
   open(closed: (error: string | null) => void): void {
     const port = this.#outside.connect();
     this.#port = port;
+    this.#outside.kill.unknown();
     port.onFrame((raw) => this.#take(hear(raw)));
     port.onClosed((error) => {
       this.#port = null;
+      this.#outside.kill.unknown();
+      this.exchange.detach();
       this.#calls.drop();
       this.#joiner.clear();
       closed(error);
@@ -118,6 +154,14 @@ class Conversation {
     if (this.#greeting !== null) this.#port?.send({ type: 'host_status' });
   }
 
+  report(event: AuditEvent): void {
+    if (this.#listens) this.#port?.send({ type: 'audit_event', ...event });
+  }
+
+  stop(why: Refused): void {
+    this.#calls.stop(why);
+  }
+
   #take(heard: Heard): void {
     switch (heard.kind) {
       case 'hello':
@@ -125,6 +169,12 @@ class Conversation {
         break;
       case 'status':
         this.#stand(heard.frame);
+        break;
+      case 'kill':
+        this.#hearKill(heard.frame);
+        break;
+      case 'answer':
+        this.exchange.route(heard.frame);
         break;
       case 'request':
         this.#request(heard.frame);
@@ -148,6 +198,15 @@ class Conversation {
     const self = await this.#outside.self();
     this.#port?.send(answerTo(self));
     this.#tell();
+  }
+
+  #hearKill(frame: KillStatusResult): void {
+    if (this.#greeting === null) return;
+    this.#listens = true;
+    this.exchange.open();
+    // The mirror first: whoever waits for the answer finds it already in force.
+    this.#outside.kill.hear(frame);
+    this.exchange.route(frame);
   }
 
   #stand(status: HostStatusResult): void {

@@ -4,6 +4,7 @@
  * It refuses every other shape. It does not know who sent a message: the worker judges that by the browser's sender.
  */
 import { z } from 'zod';
+import { PairedClient } from '../contract/frames';
 import { ACT_KINDS } from '../gate/confirm';
 import { Entry, Scope } from '../gate/entry';
 
@@ -29,12 +30,49 @@ export const Ask = z.discriminatedUnion('ask', [
   /** On: sent before `permissions.request` for all sites; off: gives that permission back. */
   z.strictObject({ ask: z.literal('screenshots'), on: z.boolean() }),
   z.strictObject({ ask: z.literal('settings'), language: Language.optional(), theme: Theme.optional() }),
+  /** Stops everything, in every browser. */
+  z.strictObject({ ask: z.literal('kill_engage') }),
+  /** The list of paired clients. */
+  z.strictObject({ ask: z.literal('paired') }),
+  /** The newest records. */
+  z.strictObject({ ask: z.literal('events') }),
   /** Brings the open confirmation window to the front. */
   z.strictObject({ ask: z.literal('confirm_show') }),
 ]);
 export type Ask = z.infer<typeof Ask>;
 
-/** Worker → page, in answer to everything but `state`. `permission` is what the popup must ask the browser for. */
+/** Worker → page, in answer to `paired`. */
+export const Paired = z.discriminatedUnion('ok', [
+  z.strictObject({ ok: z.literal(true), enrolled: z.boolean(), clients: z.array(PairedClient) }),
+  z.strictObject({ ok: z.literal(false), message: Text }),
+]);
+export type Paired = z.infer<typeof Paired>;
+
+/** A record of what happened, as the host or, without one, the extension kept it. */
+const EventView = z.strictObject({ ts_ms: z.int(), kind: Text, outcome: Text, tool: Text, detail: Text });
+export type EventView = z.infer<typeof EventView>;
+
+/** Worker → page, in answer to `events`; oldest first. `path`: where the host keeps all of them. */
+export const Events = z.discriminatedUnion('ok', [
+  z.strictObject({ ok: z.literal(true), events: z.array(EventView), path: Text.nullable() }),
+  z.strictObject({ ok: z.literal(false), message: Text }),
+]);
+export type Events = z.infer<typeof Events>;
+
+/** Where the kill switch stands. `untold`: the host has not said; whether it was on when last heard of. */
+export const KillView = z.discriminatedUnion('state', [
+  z.strictObject({ state: z.literal('clear') }),
+  z.strictObject({ state: z.literal('untold'), killed: z.boolean() }),
+  z.strictObject({
+    state: z.literal('killed'),
+    why: z.enum(['here', 'host', 'damaged', 'rolled_back', 'storage']),
+    sentence: Text.optional(),
+    warning: Text.optional(),
+  }),
+]);
+export type KillView = z.infer<typeof KillView>;
+
+/** Worker → page, in answer to everything that does or changes something. `permission` is what the popup must ask the browser for. */
 export const Done = z.discriminatedUnion('ok', [
   z.strictObject({ ok: z.literal(true), permission: z.string().optional(), settled: z.boolean().optional() }),
   z.strictObject({ ok: z.literal(false), message: Text }),
@@ -81,6 +119,7 @@ export const State = z.strictObject({
   /** Who may enter; null while nothing is attached. */
   door: z.enum(['open', 'paired']).nullable(),
   label: Text.nullable(),
+  kill: KillView,
   clients: z.array(ClientView).max(64),
   site: SiteView.nullable(),
   entries: z.array(Entry).max(4096),
