@@ -2,9 +2,11 @@
 //!
 //! Decides nothing about calls. It speaks first, attaches once the extension has introduced itself, keeps the port open
 //! while no broker runs, answers its own control frames either way, and ends when the browser closes the port, when its
-//! output breaks, when a newer host has taken its place, or when the extension breaks the protocol. It does not know
-//! tools, sites or permissions.
+//! output breaks, when a newer host has taken its place, or when the extension breaks the protocol. Before anything
+//! else it tells the extension where the kill switch stands, and again whenever that changes; while it is on or
+//! unreadable no request passes. It does not know tools, sites or permissions.
 
+mod controls;
 mod link;
 mod relay;
 
@@ -12,8 +14,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::mpsc;
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use crate::base::limits::{EXTENSION_HELLO_MS, LAST_LINES_MS, NM_IN_BYTES_MAX, NM_OUT_BYTES_MAX};
+use crate::base::limits::{
+    EXTENSION_HELLO_MS, LAST_LINES_MS, NM_IN_BYTES_MAX, NM_OUT_BYTES_MAX, TRUST_TICK_MS,
+};
+use crate::base::refusal::Code;
 use crate::os::runtime_dir::Environment;
 use crate::os::stdio::{self, Outbox, StreamFault};
 use crate::os::{fail_point, log, peer};
@@ -21,6 +27,7 @@ use crate::wire::bridge::BRIDGE_PROTOCOL_VERSION;
 use crate::wire::control::{FromExtension, Link, ToExtension};
 use crate::wire::framing::{NmFrames, nm_frame};
 use crate::wire::json;
+use controls::{Controls, Event};
 use link::{BrokerLink, Claim, LinkEvent};
 use relay::{BrokerLine, BrowserFrame, Relay};
 
@@ -74,7 +81,9 @@ pub async fn serve(environment: Environment, label: Option<String>) -> Ending {
         Err(error) => return Ending::NoStreams(error.to_string()),
     };
     let stdin = stdio::stdin_messages(NmFrames::new(NM_IN_BYTES_MAX));
-    let host = Host { stdout, label, link: Link::Waiting {}, broker: None, relay: Relay::default() };
+    let controls = Controls::new(environment.clone());
+    let relay = Relay::default();
+    let host = Host { stdout, label, link: Link::Waiting {}, broker: None, relay, controls };
     let ending = host.run(environment, stdin).await;
     match ending.exit_code() {
         0 => log::info(format_args!("{ending}")),
@@ -91,6 +100,7 @@ struct Host {
     link: Link,
     broker: Option<BrokerLink>,
     relay: Relay,
+    controls: Controls,
 }
 
 impl Host {
@@ -100,6 +110,10 @@ impl Host {
             Ok(claim) => claim,
             Err(ending) => return ending,
         };
+        let standing = self.controls.standing();
+        if let Err(ending) = self.say(&standing).await {
+            return ending;
+        }
         let (sender, events) = mpsc::channel(1);
         tokio::spawn(link::keep(environment, claim, sender));
         self.pump(stdin, events).await
@@ -138,6 +152,7 @@ impl Host {
     }
 
     async fn pump(&mut self, mut stdin: FromBrowser, mut events: mpsc::Receiver<LinkEvent>) -> Ending {
+        let mut tick = tick();
         let mut step = self.report().await;
         loop {
             if let Err(ending) = step {
@@ -149,6 +164,7 @@ impl Host {
                     Err(ending) => Err(ending),
                 },
                 Some(event) = events.recv() => self.on_event(event).await,
+                _ = tick.tick() => self.on_tick().await,
                 () = self.stdout.closed() => Err(Ending::OutputBroken),
             };
         }
@@ -174,13 +190,39 @@ impl Host {
         match own {
             FromExtension::HostStatus {} => self.report().await,
             FromExtension::ExtensionHello { .. } => Err(twice()),
-            FromExtension::KillStatus {}
-            | FromExtension::KillEngage {}
-            | FromExtension::AuditEvent { .. }
-            | FromExtension::AuditRead { .. }
-            | FromExtension::ClientList {} => {
-                Err(Ending::Broken("it asked before this host offered an answer".into()))
+            FromExtension::KillStatus {} => {
+                let standing = self.controls.standing();
+                self.say(&standing).await
             }
+            FromExtension::KillEngage {} => {
+                let standing = self.controls.engage();
+                self.say(&standing).await
+            }
+            FromExtension::AuditEvent { kind, outcome, tool, name, detail, cid } => {
+                self.note(&Event { kind, outcome, tool, name, detail, cid })
+            }
+            FromExtension::AuditRead { limit } => self.say(&self.controls.records(limit)).await,
+            FromExtension::ClientList {} => self.say(&self.controls.clients()).await,
+        }
+    }
+
+    /// The extension may report what it saw, and nothing in the host's name. What cannot be written is not lost in
+    /// silence, but it happened in the browser: nothing here waits for it.
+    fn note(&self, event: &Event) -> Result<(), Ending> {
+        match self.controls.record(event) {
+            Ok(()) => Ok(()),
+            Err(refusal) if refusal.code == Code::InvalidArgument => Err(Ending::Broken(refusal.message)),
+            Err(refusal) => {
+                log::error(format_args!("an event of the extension is not recorded: {refusal}"));
+                Ok(())
+            }
+        }
+    }
+
+    async fn on_tick(&mut self) -> Result<(), Ending> {
+        match self.controls.news() {
+            Some(standing) => self.say(&standing).await,
+            None => Ok(()),
         }
     }
 
@@ -204,7 +246,7 @@ impl Host {
     }
 
     async fn on_line(&mut self, line: &[u8]) -> Result<(), Ending> {
-        match self.relay.judge_line(line) {
+        match self.relay.judge_line(line, || self.controls.may_pass()) {
             BrokerLine::Pass(texts) => {
                 for text in texts {
                     self.write(text.as_bytes()).await?;
@@ -256,6 +298,13 @@ impl Host {
             }
         }
     }
+}
+
+/// A look that was missed is not made up for.
+fn tick() -> Interval {
+    let mut tick = interval(Duration::from_millis(TRUST_TICK_MS.into()));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    tick
 }
 
 fn twice() -> Ending {

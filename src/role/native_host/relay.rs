@@ -77,10 +77,10 @@ impl Relay {
         }
     }
 
-    /// Judges one line from the broker.
-    pub fn judge_line(&mut self, line: &[u8]) -> BrokerLine {
+    /// Judges one line from the broker. `may_pass` is asked for requests alone: a refused one never reaches the browser.
+    pub fn judge_line(&mut self, line: &[u8], may_pass: impl FnOnce() -> Result<(), Refusal>) -> BrokerLine {
         match route(Leg::Socket, line) {
-            Routed::Forward { .. } => self.request(line),
+            Routed::Forward { .. } => self.request(line, may_pass),
             Routed::Dropped { tag } => BrokerLine::Injected { tag },
             Routed::Malformed { why, .. } => BrokerLine::Broken(why.to_string()),
             Routed::Handle(_) | Routed::OtherVersion { .. } => {
@@ -101,10 +101,13 @@ impl Relay {
         if going_on { self.open.contains(&id) } else { self.open.remove(&id) }
     }
 
-    fn request(&mut self, line: &[u8]) -> BrokerLine {
+    fn request(&mut self, line: &[u8], may_pass: impl FnOnce() -> Result<(), Refusal>) -> BrokerLine {
         let Ok(text) = std::str::from_utf8(line) else { return BrokerLine::Nothing };
         match BridgeFrame::parse(line) {
-            Ok(BridgeFrame::Request(request)) => self.open(request.id, text),
+            Ok(BridgeFrame::Request(request)) => match may_pass() {
+                Ok(()) => self.open(request.id, text),
+                Err(refusal) => BrokerLine::Answer(failed(request.id, refusal)),
+            },
             Ok(BridgeFrame::Notice(Notice::Cancel { id })) if self.open.remove(&id) => {
                 BrokerLine::Pass(vec![text.into()])
             }
@@ -166,9 +169,13 @@ mod tests {
         json!({ "id": id, "ok": true, "data": { "text": "done" } }).to_string().into_bytes()
     }
 
+    fn pass(relay: &mut Relay, line: &[u8]) -> BrokerLine {
+        relay.judge_line(line, || Ok(()))
+    }
+
     fn with_open(id: u64) -> Relay {
         let mut relay = Relay::default();
-        assert!(matches!(relay.judge_line(&request(id, "")), BrokerLine::Pass(texts) if texts.len() == 1));
+        assert!(matches!(pass(&mut relay, &request(id, "")), BrokerLine::Pass(texts) if texts.len() == 1));
         relay
     }
 
@@ -193,8 +200,8 @@ mod tests {
     fn a_cancelled_call_is_closed_and_its_late_answer_dropped() {
         let mut relay = with_open(7);
         let cancel = br#"{"type":"cancel","id":7}"#;
-        assert!(matches!(relay.judge_line(cancel), BrokerLine::Pass(_)));
-        assert_eq!(relay.judge_line(cancel), BrokerLine::Nothing);
+        assert!(matches!(pass(&mut relay, cancel), BrokerLine::Pass(_)));
+        assert_eq!(pass(&mut relay, cancel), BrokerLine::Nothing);
         assert_eq!(relay.judge_frame(&done(7)), BrowserFrame::Late { id: 7 });
     }
 
@@ -202,10 +209,10 @@ mod tests {
     fn a_request_too_large_for_a_frame_is_cut_and_one_too_large_for_chunks_is_answered() {
         let mut relay = Relay::default();
         let large = request(1, &"x".repeat(NM_OUT_BYTES_MAX));
-        let BrokerLine::Pass(texts) = relay.judge_line(&large) else { panic!("not cut") };
+        let BrokerLine::Pass(texts) = pass(&mut relay, &large) else { panic!("not cut") };
         assert!(texts.len() > 1 && texts.iter().all(|text| text.len() <= NM_OUT_BYTES_MAX));
         let huge = request(2, &"x".repeat(CHUNK_TOTAL_BYTES_MAX));
-        let BrokerLine::Answer(line) = relay.judge_line(&huge) else { panic!("not answered") };
+        let BrokerLine::Answer(line) = pass(&mut relay, &huge) else { panic!("not answered") };
         assert!(String::from_utf8(line).unwrap().contains("PAYLOAD_TOO_LARGE"));
         assert_eq!(relay.judge_frame(&done(2)), BrowserFrame::Late { id: 2 });
     }
@@ -215,9 +222,9 @@ mod tests {
         let empty = request(1, "").len();
         let exact = request(1, &"x".repeat(NM_OUT_BYTES_MAX - empty));
         assert_eq!(exact.len(), NM_OUT_BYTES_MAX);
-        assert!(matches!(Relay::default().judge_line(&exact), BrokerLine::Pass(texts) if texts.len() == 1));
+        assert!(matches!(pass(&mut Relay::default(), &exact), BrokerLine::Pass(texts) if texts.len() == 1));
         let over = request(1, &"x".repeat(NM_OUT_BYTES_MAX - empty + 1));
-        assert!(matches!(Relay::default().judge_line(&over), BrokerLine::Pass(texts) if texts.len() > 1));
+        assert!(matches!(pass(&mut Relay::default(), &over), BrokerLine::Pass(texts) if texts.len() > 1));
     }
 
     #[test]
@@ -234,20 +241,31 @@ mod tests {
     fn the_broker_may_only_request_and_cancel() {
         let mut relay = with_open(7);
         let status = br#"{"type":"host_status"}"#;
-        assert_eq!(relay.judge_line(status), BrokerLine::Injected { tag: "host_status" });
+        assert_eq!(pass(&mut relay, status), BrokerLine::Injected { tag: "host_status" });
         let chunk = br#"{"type":"chunk","id":7,"seq":0,"last":true,"data":"x"}"#;
-        assert!(matches!(relay.judge_line(chunk), BrokerLine::Broken(_)));
-        assert!(matches!(relay.judge_line(&request(7, "")), BrokerLine::Broken(_)));
-        assert!(matches!(relay.judge_line(&done(7)), BrokerLine::Broken(_)));
+        assert!(matches!(pass(&mut relay, chunk), BrokerLine::Broken(_)));
+        assert!(matches!(pass(&mut relay, &request(7, "")), BrokerLine::Broken(_)));
+        assert!(matches!(pass(&mut relay, &done(7)), BrokerLine::Broken(_)));
+    }
+
+    #[test]
+    fn a_request_that_may_not_pass_is_answered_and_opens_nothing() {
+        let mut relay = with_open(7);
+        let killed = || Err(Refusal::plain(Code::BridgeKilled));
+        let BrokerLine::Answer(line) = relay.judge_line(&request(8, ""), killed) else { panic!("passed") };
+        assert!(String::from_utf8(line).unwrap().contains("BRIDGE_KILLED"));
+        assert_eq!(relay.judge_frame(&done(8)), BrowserFrame::Late { id: 8 });
+        let cancel = br#"{"type":"cancel","id":7}"#;
+        assert!(matches!(relay.judge_line(cancel, killed), BrokerLine::Pass(_)), "what runs may still be stopped");
     }
 
     #[test]
     fn open_calls_are_bounded() {
         let mut relay = Relay::default();
         for id in 0..CALLS_MAX as u64 {
-            assert!(matches!(relay.judge_line(&request(id, "")), BrokerLine::Pass(_)));
+            assert!(matches!(pass(&mut relay, &request(id, "")), BrokerLine::Pass(_)));
         }
-        assert!(matches!(relay.judge_line(&request(CALLS_MAX as u64, "")), BrokerLine::Broken(_)));
+        assert!(matches!(pass(&mut relay, &request(CALLS_MAX as u64, "")), BrokerLine::Broken(_)));
         assert_eq!(relay.forget().len(), CALLS_MAX);
         assert!(relay.forget().is_empty());
     }

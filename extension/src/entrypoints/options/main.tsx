@@ -3,7 +3,10 @@ import { LANGUAGES, useWords } from '../../ui/i18n';
 import { ask } from '../../ui/link';
 import { Language, Theme } from '../../ui/messages';
 import { mount, type Shown, StatePage } from '../../ui/page';
-import { Clients, ConfirmingBanner, DoorBanner, LinkLine } from '../../ui/parts/connection';
+import { Clients, ConfirmingBanner, LinkLine } from '../../ui/parts/connection';
+import { EventList } from '../../ui/parts/events';
+import { KillSwitch } from '../../ui/parts/kill';
+import { Paired } from '../../ui/parts/paired';
 import { Screenshots } from '../../ui/parts/screenshots';
 import { Sites } from '../../ui/parts/sites';
 
@@ -21,10 +24,12 @@ function Options({ state, refresh }: Shown) {
         <h2>{say('options.state')}</h2>
         <LinkLine state={state} />
       </section>
-      <DoorBanner door={state.door} />
+      <KillSwitch kill={state.kill} refresh={refresh} />
+      <Paired state={state} />
       <Clients clients={state.clients} />
       <Sites entries={state.entries} most={state.entries.length} />
       <Screenshots on={state.screenshots} refresh={refresh} />
+      <EventList state={state} />
       <Appearance language={state.language} theme={state.theme} />
     </main>
   );

@@ -2,6 +2,7 @@
 import { useWords } from '../../ui/i18n';
 import { mount, type Shown, StatePage } from '../../ui/page';
 import { Clients, ConfirmingBanner, DoorBanner, LinkLine } from '../../ui/parts/connection';
+import { KillSwitch } from '../../ui/parts/kill';
 import { Screenshots } from '../../ui/parts/screenshots';
 import { Site } from '../../ui/parts/site';
 import { Sites } from '../../ui/parts/sites';
@@ -20,6 +21,7 @@ function Popup({ state, refresh }: Shown) {
         </button>
       </header>
       <LinkLine state={state} />
+      <KillSwitch kill={state.kill} refresh={refresh} />
       <ConfirmingBanner count={state.confirming} />
       <Site site={state.site} refresh={refresh} />
       <DoorBanner door={state.door} />

@@ -1,0 +1,237 @@
+//! The person's controls as one browser's host serves them: kill switch, audit log, list of clients.
+//!
+//! Decides from a fresh read of the trust record, every time: whether a request may pass to the browser, and what the
+//! extension is told. Whatever cannot be read refuses. Engaging needs nobody and waits for no log. Refuses events whose
+//! kind, outcome or tool the extension may not report. It does not know the port or the socket.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::base::limits::{AUDIT_ENTRIES_DEFAULT, LABEL_BYTES_MAX, NM_OUT_BYTES_MAX, SAFE_INTEGER_MAX};
+use crate::base::refusal::{Code, Refusal};
+use crate::base::shown::shown;
+use crate::bridge::catalogue;
+use crate::os::audit_log::AuditLog;
+use crate::os::log;
+use crate::os::runtime_dir::Environment;
+use crate::os::trust_store::{Stamp, TrustStore};
+use crate::trust::audit::{AuditKind, AuditOutcome, AuditRecord, Surface};
+use crate::trust::kill::Engaged;
+use crate::trust::state::{Anchor, ClientEntry, ScriptRule, TrustState};
+use crate::wire::control::{AnchorKind, AuditEntry, No, PairedClient, ToExtension, Yes};
+use crate::wire::json;
+
+/// Bytes that a frame needs beside the records in it.
+const FRAME_BYTES: usize = 16_384;
+
+/// What the extension reports.
+pub struct Event {
+    pub kind: String,
+    pub outcome: Option<String>,
+    pub tool: Option<String>,
+    pub name: Option<String>,
+    pub detail: Option<String>,
+    pub cid: Option<String>,
+}
+
+pub struct Controls {
+    environment: Environment,
+    /// Opened again until it works: a record that cannot be reached refuses everything until then.
+    store: Result<TrustStore, Refusal>,
+    /// Why an engagement holds in this process alone.
+    warning: Option<String>,
+    seen: Option<Stamp>,
+    told: Option<ToExtension>,
+}
+
+impl Controls {
+    pub fn new(environment: Environment) -> Self {
+        let store = TrustStore::open(&environment);
+        Self { environment, store, warning: None, seen: None, told: None }
+    }
+
+    /// Whether a request may pass to the browser now.
+    pub fn may_pass(&self) -> Result<(), Refusal> {
+        if self.state()?.killed { Err(Refusal::plain(Code::BridgeKilled)) } else { Ok(()) }
+    }
+
+    /// Whether everything is stopped, or cannot be shown not to be.
+    pub fn stopped(&self) -> bool {
+        self.may_pass().is_err()
+    }
+
+    /// Where the kill switch stands, to be told at once.
+    pub fn standing(&mut self) -> ToExtension {
+        self.seen = self.store.as_ref().ok().map(TrustStore::stamp);
+        let told = match self.state() {
+            Ok(TrustState { killed, epoch, engaged, .. }) => {
+                let warning = self.warning.clone().filter(|_| killed);
+                ToExtension::KillKnown { ok: Yes, killed, epoch, engaged, warning }
+            }
+            Err(error) => ToExtension::KillUnknown { ok: No, error },
+        };
+        self.told = Some(told.clone());
+        told
+    }
+
+    /// What must be told because the record changed since it was told last.
+    pub fn news(&mut self) -> Option<ToExtension> {
+        if self.store.is_err() {
+            self.store = TrustStore::open(&self.environment);
+        }
+        let stamp = self.store.as_ref().ok().map(TrustStore::stamp);
+        if stamp.is_some() && stamp == self.seen {
+            return None;
+        }
+        let before = self.told.take();
+        let now = self.standing();
+        (before.as_ref() != Some(&now)).then_some(now)
+    }
+
+    /// Engages the kill switch, and says where it stands then.
+    pub fn engage(&mut self) -> ToExtension {
+        let engaged = self.store.as_ref().map_err(Clone::clone).and_then(TrustStore::engage);
+        let outcome = match &engaged {
+            Ok((_, Engaged::Now)) => AuditOutcome::Done,
+            Ok((_, Engaged::Already)) => AuditOutcome::Unchanged,
+            Err(_) => AuditOutcome::Failed,
+        };
+        let mut record = AuditRecord::new(now_ms(), AuditKind::KillEngage, Surface::Extension, outcome);
+        record.code = engaged.as_ref().err().map(|refusal| refusal.code);
+        self.warning = engaged.err().map(|refusal| refusal.message);
+        if let Some(warning) = &self.warning {
+            log::error(format_args!("{warning}"));
+        }
+        if let Err(unwritten) = self.log().and_then(|log| log.append(&record)) {
+            log::error(format_args!("the kill switch was engaged, but {unwritten}"));
+        }
+        self.standing()
+    }
+
+    /// Records what the extension saw. An event that it may not report is refused.
+    pub fn record(&self, event: &Event) -> Result<(), Refusal> {
+        let record = record_of(event).ok_or_else(|| {
+            Refusal::new(Code::InvalidArgument, "The extension reported an event that is not its to report.")
+        })?;
+        self.log()?.append(&record)
+    }
+
+    /// The newest records of the audit log, as many as one frame carries.
+    pub fn records(&self, limit: Option<u32>) -> ToExtension {
+        let limit = usize::try_from(limit.unwrap_or(AUDIT_ENTRIES_DEFAULT)).unwrap_or(usize::MAX);
+        let read = self.log().and_then(|log| Ok((log.read(limit)?, log.path())));
+        match read {
+            Ok((tail, path)) => {
+                let all = tail.records.len();
+                let entries = fitting(tail.records.iter().map(entry_of).collect());
+                let older = tail.older || entries.len() < all;
+                ToExtension::AuditRead { ok: Yes, entries, older, path: shown(&path.to_string_lossy(), 1_024) }
+            }
+            Err(error) => ToExtension::AuditUnread { ok: No, error },
+        }
+    }
+
+    /// The paired clients.
+    pub fn clients(&self) -> ToExtension {
+        match self.state() {
+            Ok(state) => {
+                let clients = state.clients.iter().flatten().map(client_of).collect();
+                ToExtension::ClientList { ok: Yes, enrolled: state.clients.is_some(), clients }
+            }
+            Err(error) => ToExtension::ClientsUnread { ok: No, error },
+        }
+    }
+
+    fn state(&self) -> Result<TrustState, Refusal> {
+        self.store.as_ref().map_err(Clone::clone)?.read()
+    }
+
+    fn log(&self) -> Result<AuditLog, Refusal> {
+        AuditLog::open(&self.environment)
+    }
+}
+
+/// The record of an event, if the extension may report it. A word of its own that is not known here makes it none.
+fn record_of(event: &Event) -> Option<AuditRecord> {
+    let kind = AuditKind::of_extension(&event.kind)?;
+    let outcome = match event.outcome.as_deref() {
+        None | Some("shown") => AuditOutcome::Begun,
+        Some("allowed") => AuditOutcome::Done,
+        Some("denied" | "timeout" | "void") => AuditOutcome::Refused,
+        Some("closed") => AuditOutcome::Cancelled,
+        Some(_) => return None,
+    };
+    let tool = match &event.tool {
+        Some(name) => Some(catalogue::tool(name)?.name.into()),
+        None => None,
+    };
+    let cid = event.cid.as_ref();
+    if cid.is_some_and(|cid| cid.len() > LABEL_BYTES_MAX || !cid.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
+        return None;
+    }
+    let words: Vec<_> = [&event.detail, &event.name].into_iter().flatten().map(String::as_str).collect();
+    let mut record = AuditRecord::new(now_ms(), kind, Surface::Extension, outcome).with_detail(&words.join(", for "));
+    record.tool = tool;
+    record.cid = cid.cloned();
+    Some(record)
+}
+
+fn entry_of(record: &AuditRecord) -> AuditEntry {
+    let word = |value: Option<String>| value.filter(|text| !text.is_empty());
+    AuditEntry {
+        ts_ms: record.ts_ms,
+        event_kind: record.event_kind.name().into(),
+        surface: name_of(&record.surface),
+        outcome: record.outcome.as_ref().map(name_of),
+        code: record.code.as_ref().map(name_of),
+        tool: word(record.tool.clone()),
+        detail: word(record.detail.clone()),
+    }
+}
+
+/// The newest entries that fit into one frame.
+fn fitting(mut entries: Vec<AuditEntry>) -> Vec<AuditEntry> {
+    let mut room = NM_OUT_BYTES_MAX - FRAME_BYTES;
+    let fit = entries.iter().rev().take_while(|entry| {
+        let size = json::written(entry).len() + 1;
+        let fits = size <= room;
+        room = room.saturating_sub(size);
+        fits
+    });
+    let fit = fit.count();
+    entries.split_off(entries.len() - fit)
+}
+
+fn client_of(entry: &ClientEntry) -> PairedClient {
+    PairedClient {
+        name: entry.name.clone(),
+        image: shown(&entry.image, PATH_CHARS),
+        anchor: match &entry.anchor {
+            Anchor::Hash { .. } => AnchorKind::Hash,
+            Anchor::Signer { .. } => AnchorKind::Signer,
+            Anchor::Package { .. } => AnchorKind::Package,
+        },
+        script: match &entry.script {
+            ScriptRule::Exactly { path, .. } => Some(shown(path, PATH_CHARS)),
+            ScriptRule::Native | ScriptRule::Any => None,
+        },
+        any_script: entry.script == ScriptRule::Any,
+        paused: entry.paused,
+        paired_ms: entry.paired_ms,
+    }
+}
+
+/// Characters of a path in the list; all of it stays far below one frame.
+const PATH_CHARS: usize = 512;
+
+/// The name under which a closed word is written.
+fn name_of(word: &impl serde::Serialize) -> String {
+    json::written(word).trim_matches('"').into()
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(SAFE_INTEGER_MAX).min(SAFE_INTEGER_MAX)
+}
+
+#[cfg(test)]
+mod tests;
