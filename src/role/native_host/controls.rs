@@ -54,11 +54,6 @@ impl Controls {
         if self.state()?.killed { Err(Refusal::plain(Code::BridgeKilled)) } else { Ok(()) }
     }
 
-    /// Whether everything is stopped, or cannot be shown not to be.
-    pub fn stopped(&self) -> bool {
-        self.may_pass().is_err()
-    }
-
     /// Where the kill switch stands, to be told at once.
     pub fn standing(&mut self) -> ToExtension {
         self.seen = self.store.as_ref().ok().map(TrustStore::stamp);
@@ -124,7 +119,12 @@ impl Controls {
                 let all = tail.records.len();
                 let entries = fitting(tail.records.iter().map(entry_of).collect());
                 let older = tail.older || entries.len() < all;
-                ToExtension::AuditRead { ok: Yes, entries, older, path: shown(&path.to_string_lossy(), 1_024) }
+                ToExtension::AuditRead {
+                    ok: Yes,
+                    entries,
+                    older,
+                    path: shown(&path.to_string_lossy(), 1_024),
+                }
             }
             Err(error) => ToExtension::AuditUnread { ok: No, error },
         }
@@ -150,6 +150,11 @@ impl Controls {
     }
 }
 
+/// Whether everything is stopped, or cannot be shown not to be.
+pub fn stopped(environment: &Environment) -> bool {
+    TrustStore::open(environment).and_then(|store| store.read()).map_or(true, |state| state.killed)
+}
+
 /// The record of an event, if the extension may report it. A word of its own that is not known here makes it none.
 fn record_of(event: &Event) -> Option<AuditRecord> {
     let kind = AuditKind::of_extension(&event.kind)?;
@@ -165,11 +170,14 @@ fn record_of(event: &Event) -> Option<AuditRecord> {
         None => None,
     };
     let cid = event.cid.as_ref();
-    if cid.is_some_and(|cid| cid.len() > LABEL_BYTES_MAX || !cid.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
+    if cid.is_some_and(|cid| {
+        cid.len() > LABEL_BYTES_MAX || !cid.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    }) {
         return None;
     }
     let words: Vec<_> = [&event.detail, &event.name].into_iter().flatten().map(String::as_str).collect();
-    let mut record = AuditRecord::new(now_ms(), kind, Surface::Extension, outcome).with_detail(&words.join(", for "));
+    let mut record =
+        AuditRecord::new(now_ms(), kind, Surface::Extension, outcome).with_detail(&words.join(", for "));
     record.tool = tool;
     record.cid = cid.cloned();
     Some(record)

@@ -1,8 +1,8 @@
 //! The host's link to the broker: reach it, prove ourselves, carry lines, and start over when it is gone.
 //!
 //! Decides when to try again, and tells a broker that died from one that cut us off: a live broker with the same run's
-//! secret cut us because a newer host of this browser attached, so we must not push that one out in turn. Does not know
-//! what the lines say.
+//! secret cut us because a newer host of this browser attached, so we must not push that one out in turn, unless the
+//! kill switch cut all of us. Does not know what the lines say.
 
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use super::controls;
 use crate::base::limits::{
     BRIDGE_LINE_BYTES_MAX, HANDSHAKE_LINE_BYTES_MAX, HANDSHAKE_MS, REDIAL_MS_MAX, REDIAL_MS_MIN, SECRET_BYTES,
 };
@@ -98,6 +99,10 @@ pub async fn keep(environment: Environment, claim: Claim, events: mpsc::Sender<L
                 cut_by = Some(attached.secret);
                 pause_ms = REDIAL_MS_MIN;
                 carry(attached, &events).await;
+                // Then it was not for a newer host of this browser that we were cut off.
+                if controls::stopped(&environment) {
+                    cut_by = None;
+                }
                 LinkEvent::Lost
             }
             Err(Unattached::Superseded) => LinkEvent::Superseded,

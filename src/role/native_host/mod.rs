@@ -14,12 +14,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::mpsc;
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 use crate::base::limits::{
-    EXTENSION_HELLO_MS, LAST_LINES_MS, NM_IN_BYTES_MAX, NM_OUT_BYTES_MAX, TRUST_TICK_MS,
+    CALL_BUDGET_PROGRESS_MS, EXTENSION_HELLO_MS, LAST_LINES_MS, NM_IN_BYTES_MAX, NM_OUT_BYTES_MAX,
+    TRUST_TICK_MS,
 };
 use crate::base::refusal::Code;
+use crate::os::own_image::OwnImage;
 use crate::os::runtime_dir::Environment;
 use crate::os::stdio::{self, Outbox, StreamFault};
 use crate::os::{fail_point, log, peer};
@@ -40,6 +42,8 @@ pub enum Ending {
     PortClosed,
     /// A newer host of the same browser took our place.
     Superseded,
+    /// Another program lies where ours did: the browser shall start that one.
+    Replaced,
     /// The browser no longer reads what we write.
     OutputBroken,
     /// The extension did not introduce itself in time.
@@ -54,7 +58,7 @@ impl Ending {
     /// The process's exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::PortClosed | Self::Superseded | Self::OutputBroken => 0,
+            Self::PortClosed | Self::Superseded | Self::Replaced | Self::OutputBroken => 0,
             Self::Silence | Self::Broken(_) | Self::NoStreams(_) => 1,
         }
     }
@@ -65,6 +69,7 @@ impl core::fmt::Display for Ending {
         match self {
             Self::PortClosed => f.write_str("the browser closed the port"),
             Self::Superseded => f.write_str("a newer host of this browser took our place"),
+            Self::Replaced => f.write_str("the program was replaced, so the new one takes our place"),
             Self::OutputBroken => f.write_str("the browser no longer reads from us"),
             Self::Silence => f.write_str("the extension did not introduce itself in time"),
             Self::Broken(why) => write!(f, "the extension broke the protocol: {why}"),
@@ -83,7 +88,9 @@ pub async fn serve(environment: Environment, label: Option<String>) -> Ending {
     let stdin = stdio::stdin_messages(NmFrames::new(NM_IN_BYTES_MAX));
     let controls = Controls::new(environment.clone());
     let relay = Relay::default();
-    let host = Host { stdout, label, link: Link::Waiting {}, broker: None, relay, controls };
+    let image = OwnImage::of_this_process();
+    let host =
+        Host { stdout, label, link: Link::Waiting {}, broker: None, relay, controls, image, replaced: None };
     let ending = host.run(environment, stdin).await;
     match ending.exit_code() {
         0 => log::info(format_args!("{ending}")),
@@ -101,6 +108,9 @@ struct Host {
     broker: Option<BrokerLink>,
     relay: Relay,
     controls: Controls,
+    image: Option<OwnImage>,
+    /// Since when our file is another one.
+    replaced: Option<Instant>,
 }
 
 impl Host {
@@ -220,10 +230,19 @@ impl Host {
     }
 
     async fn on_tick(&mut self) -> Result<(), Ending> {
-        match self.controls.news() {
-            Some(standing) => self.say(&standing).await,
-            None => Ok(()),
+        if let Some(standing) = self.controls.news() {
+            self.say(&standing).await?;
         }
+        if self.is_replaced() { Err(Ending::Replaced) } else { Ok(()) }
+    }
+
+    /// Whether to make room for the new program: once no call is open, or none that was open then can be any more.
+    fn is_replaced(&mut self) -> bool {
+        let image = self.image.as_ref();
+        let since = self.replaced.or_else(|| image?.is_replaced().then(Instant::now));
+        self.replaced = since;
+        let patience = Duration::from_millis(CALL_BUDGET_PROGRESS_MS.into());
+        since.is_some_and(|since| self.relay.is_idle() || since.elapsed() >= patience)
     }
 
     async fn on_event(&mut self, event: LinkEvent) -> Result<(), Ending> {
@@ -253,6 +272,7 @@ impl Host {
                 }
             }
             BrokerLine::Answer(line) => self.answer(line),
+            BrokerLine::Door(door) => self.stand(Link::Attached { door }).await?,
             BrokerLine::Nothing => {}
             BrokerLine::Injected { tag } => {
                 log::warn(format_args!("dropped a control frame ({tag}) that came over the socket"));

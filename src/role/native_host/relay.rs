@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::base::limits::{CALLS_MAX, NM_OUT_BYTES_MAX};
 use crate::base::refusal::{Code, Refusal};
-use crate::wire::bridge::{BridgeFrame, BridgeResp, Notice, chunks};
+use crate::wire::bridge::{BridgeFrame, BridgeResp, Door, LinkNotice, Notice, chunks};
 use crate::wire::control::{FromExtension, Leg, Routed, route};
 use crate::wire::json;
 
@@ -48,6 +48,8 @@ pub enum BrokerLine {
     Pass(Vec<String>),
     /// Send this line back to the broker.
     Answer(Vec<u8>),
+    /// Who may enter through the broker now.
+    Door(Door),
     /// Nobody needs to hear of it.
     Nothing,
     /// A control frame that came the wrong way.
@@ -79,6 +81,9 @@ impl Relay {
 
     /// Judges one line from the broker. `may_pass` is asked for requests alone: a refused one never reaches the browser.
     pub fn judge_line(&mut self, line: &[u8], may_pass: impl FnOnce() -> Result<(), Refusal>) -> BrokerLine {
+        if let Some(LinkNotice::Door { door }) = LinkNotice::parse(line) {
+            return BrokerLine::Door(door);
+        }
         match route(Leg::Socket, line) {
             Routed::Forward { .. } => self.request(line, may_pass),
             Routed::Dropped { tag } => BrokerLine::Injected { tag },
@@ -92,6 +97,11 @@ impl Relay {
     /// Forgets every open call: what to tell the extension about them once the broker is gone.
     pub fn forget(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.open).into_iter().map(|id| Notice::Cancel { id }).collect()
+    }
+
+    /// Whether no call is open.
+    pub fn is_idle(&self) -> bool {
+        self.open.is_empty()
     }
 
     /// Whether an open call is answered; a final answer closes it.
@@ -256,7 +266,10 @@ mod tests {
         assert!(String::from_utf8(line).unwrap().contains("BRIDGE_KILLED"));
         assert_eq!(relay.judge_frame(&done(8)), BrowserFrame::Late { id: 8 });
         let cancel = br#"{"type":"cancel","id":7}"#;
-        assert!(matches!(relay.judge_line(cancel, killed), BrokerLine::Pass(_)), "what runs may still be stopped");
+        assert!(
+            matches!(relay.judge_line(cancel, killed), BrokerLine::Pass(_)),
+            "what runs may still be stopped"
+        );
     }
 
     #[test]
