@@ -26,6 +26,10 @@ fn t012_control_frames_from_the_socket_are_dropped_and_the_link_lives() {
         json!({ "type": "host_status" }),
         json!({ "type": "host_hello", "bridge": 1, "host": "9.9.9" }),
         json!({ "type": "host_status_result", "label": "x", "link": { "state": "waiting" } }),
+        json!({ "type": "kill_engage" }),
+        json!({ "type": "kill_status_result", "ok": true, "killed": false, "epoch": 9, "engaged": 0 }),
+        json!({ "type": "client_list_result", "ok": true, "enrolled": true, "clients": [] }),
+        json!({ "type": "audit_event", "kind": "confirm_allowed" }),
     ];
     for frame in &injected {
         link.say(frame);
@@ -36,6 +40,9 @@ fn t012_control_frames_from_the_socket_are_dropped_and_the_link_lives() {
     assert_eq!(link.hear(), done(5, "fine"));
     let log = host.close();
     assert_eq!(log.matches("came over the socket").count(), injected.len(), "{log}");
+    let audit = std::fs::read_to_string(home.path().join(".local/state/genkan/audit.log")).unwrap();
+    assert_eq!(audit.matches("came over the socket").count(), injected.len(), "{audit}");
+    assert!(audit.lines().all(|line| line.contains("attach_refuse")), "nothing else took effect: {audit}");
 }
 
 fn dialer(home: &Home, label: &str) -> Dialer {

@@ -122,6 +122,7 @@ impl Host {
     pub fn greet(&mut self) {
         assert_eq!(self.hear()["type"], "host_hello");
         self.say(&hello());
+        assert_eq!(self.hear()["type"], "kill_status_result");
         assert_eq!(self.hear()["type"], "host_status_result");
     }
 

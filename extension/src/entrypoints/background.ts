@@ -14,6 +14,7 @@ import { settings } from '../browser/settings';
 import { beginSession, watchPermissions } from '../browser/sites';
 import { type Running, stateFor } from '../browser/state';
 import { bare, trustOnly } from '../browser/storage';
+import { shownEvents, shownList } from '../browser/told';
 import { worldWith } from '../browser/world';
 import { ALARM_MINUTES } from '../contract/limits';
 import { Gates } from '../gate/dispatch';
@@ -21,7 +22,7 @@ import { Turns } from '../gate/turns';
 import type { Serve, Timer } from '../host/calls';
 import { KillMirror } from '../host/kill';
 import { HostPort } from '../host/port';
-import { shownEvents, shownLink, shownList } from '../host/shown';
+import { shownLink } from '../host/shown';
 
 const WAKE = 'wake';
 /** Clients of this worker's life that the popup can name. */

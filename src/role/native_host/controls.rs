@@ -110,6 +110,17 @@ impl Controls {
         self.log()?.append(&record)
     }
 
+    /// A control frame came from the broker's side, where none belongs. It is dropped, and that is recorded.
+    pub fn note_injection(&self, tag: &str) {
+        let words = format!("dropped a control frame ({tag}) that came over the socket");
+        log::warn(format_args!("{words}"));
+        let record =
+            AuditRecord::new(now_ms(), AuditKind::AttachRefuse, Surface::Host, AuditOutcome::Refused);
+        if let Err(unwritten) = self.log().and_then(|log| log.append(&record.with_detail(&words))) {
+            log::error(format_args!("{unwritten}"));
+        }
+    }
+
     /// The newest records of the audit log, as many as one frame carries.
     pub fn records(&self, limit: Option<u32>) -> ToExtension {
         let limit = usize::try_from(limit.unwrap_or(AUDIT_ENTRIES_DEFAULT)).unwrap_or(usize::MAX);

@@ -274,9 +274,7 @@ impl Host {
             BrokerLine::Answer(line) => self.answer(line),
             BrokerLine::Door(door) => self.stand(Link::Attached { door }).await?,
             BrokerLine::Nothing => {}
-            BrokerLine::Injected { tag } => {
-                log::warn(format_args!("dropped a control frame ({tag}) that came over the socket"));
-            }
+            BrokerLine::Injected { tag } => self.controls.note_injection(tag),
             BrokerLine::Broken(why) => {
                 log::error(format_args!("the broker broke the protocol, so its link is cut: {why}"));
                 self.broker = None;
