@@ -7,15 +7,11 @@
 //! form are skipped and counted. Do not append inside a change of the trust record: both take the same lock.
 
 use std::fs::File;
-use std::io::Write;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, OFlags};
-
-use super::flock::DirLock;
+use super::private_dir::{Access, DirLock};
 use super::private_file;
 use super::runtime_dir::Environment;
 use super::state_dir::StateDir;
@@ -129,14 +125,14 @@ impl AuditLog {
 
     fn write(&self, class: Class, line: &[u8]) -> Result<(), OsRefusal> {
         let lock = self.dir.lock(Duration::from_millis(RECORD_LOCK_MS.into()))?;
-        let Some(file) = private_file::open(&self.dir, AUDIT_FILE, OFlags::RDWR | OFlags::APPEND)? else {
+        let Some(file) = private_file::open(&self.dir, AUDIT_FILE, Access::Append)? else {
             return private_file::replace(&self.dir, &lock, AUDIT_FILE, line);
         };
         let size = self.drop_torn(&file)?;
         if size + line.len() as u64 > AUDIT_BYTES_MAX as u64 {
             return self.compact(&lock, &file, line);
         }
-        let written = (&file).write_all(line).and_then(|()| match class {
+        let written = private_file::append(&file, line).and_then(|()| match class {
             Class::Grants | Class::Refusals => file.sync_data(),
             Class::Traffic => Ok(()),
         });
@@ -150,12 +146,12 @@ impl AuditLog {
     /// Cuts off what a writer left that was killed in the middle of a line: it was never a record. Returns the size.
     fn drop_torn(&self, file: &File) -> Result<u64, OsRefusal> {
         let path = self.path();
-        let size = file.metadata().map_err(|error| OsRefusal::io("examine", &path, error))?.size();
-        let mut end = [b'\n'];
-        if let Some(last) = size.checked_sub(1) {
-            file.read_exact_at(&mut end, last).map_err(|error| OsRefusal::io("read", &path, error))?;
-        }
-        if end == [b'\n'] {
+        let size = private_file::seen(&path, file)?.size;
+        let end = match size.checked_sub(1) {
+            Some(last) => private_file::byte_at(&path, file, last)?,
+            None => b'\n',
+        };
+        if end == b'\n' {
             return Ok(size);
         }
         let whole = whole(&private_file::read_open(&path, file, AUDIT_BYTES_MAX)?).len() as u64;
@@ -175,7 +171,7 @@ impl AuditLog {
     /// The file that has the name now, from its start; moves the position to its end.
     fn fresh(&self, position: &mut Position) -> Result<Vec<u8>, OsRefusal> {
         *position = Position {
-            file: private_file::open(&self.dir, AUDIT_FILE, OFlags::RDONLY)?,
+            file: private_file::open(&self.dir, AUDIT_FILE, Access::Read)?,
             ..Position::default()
         };
         Ok(position.more(self)?.unwrap_or_default())
@@ -202,16 +198,9 @@ impl Position {
 
     /// Whether its file still has the log's name.
     fn is_current(&self, log: &AuditLog) -> Result<bool, OsRefusal> {
-        let named = match rustix::fs::statat(&**log.dir, AUDIT_FILE, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Some((stat.st_dev, stat.st_ino)),
-            Err(rustix::io::Errno::NOENT) => None,
-            Err(error) => return Err(OsRefusal::io("examine", &log.path(), error)),
-        };
+        let named = private_file::seen_at(&log.dir, AUDIT_FILE)?.map(|seen| seen.file);
         let ours = match &self.file {
-            Some(file) => {
-                let stat = private_file::stat(&log.path(), file)?;
-                Some((stat.st_dev, stat.st_ino))
-            }
+            Some(file) => Some(private_file::seen(&log.path(), file)?.file),
             None => None,
         };
         Ok(named == ours)

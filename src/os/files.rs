@@ -47,6 +47,22 @@ pub fn read(path: &Path, max: usize) -> Result<Option<Vec<u8>>, OsRefusal> {
     if bytes.len() > max { Err(OsRefusal::TooLarge { path: path.into() }) } else { Ok(Some(bytes)) }
 }
 
+/// Device and inode, or volume and index: the same for the same file only.
+#[cfg(unix)]
+pub fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).map(|file| (file.dev(), file.ino()))
+}
+
+/// Device and inode, or volume and index: the same for the same file only.
+#[cfg(windows)]
+pub fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
+    use std::os::windows::fs::OpenOptionsExt;
+    let file =
+        super::windows::files::open(path, File::options().access_mode(0), super::windows::files::SHARED)?;
+    super::windows::files::nature(&file).map(|nature| (nature.volume, nature.index))
+}
+
 fn write_new(path: &Path, bytes: &[u8], purpose: Purpose) -> std::io::Result<()> {
     let mut file = make_new(path, purpose)?;
     file.write_all(bytes)?;

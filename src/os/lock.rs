@@ -5,10 +5,8 @@
 //! ever signalled or believed for that. Refuses a file that is a symlink, FIFO, directory, hard link, foreign, readable
 //! by others or oversized. Does not know whether a holder is sane.
 
-use rustix::fs::OFlags;
-
 use super::OsRefusal;
-use super::flock::DirLock;
+use super::private_dir::{Access, DirLock};
 use super::runtime_dir::RuntimeDir;
 use super::{private_file, random};
 use crate::base::identity::LOCK_FILE;
@@ -37,12 +35,12 @@ pub struct RunLock {
 impl RunLock {
     /// Takes the lock if nobody holds it, and writes a fresh secret.
     pub fn acquire(dir: &RuntimeDir) -> Result<Acquired, OsRefusal> {
-        let Some(lock) = DirLock::try_take(dir, dir.path())? else {
+        let Some(lock) = DirLock::try_take(dir.private())? else {
             let written = || read(dir).ok().flatten().map(|record| record.pid);
             return Ok(Acquired::Busy { pid: holder(dir).ok().flatten().or_else(written) });
         };
         // What lies there and is not ours is refused, not swept aside.
-        private_file::open(dir.private(), LOCK_FILE, OFlags::RDONLY)?;
+        private_file::open(dir.private(), LOCK_FILE, Access::Read)?;
         let record = LockRecord { pid: std::process::id(), secret: random::bytes32()? };
         let held = Self { record, lock };
         held.write(dir)?;
@@ -81,13 +79,13 @@ pub fn read(dir: &RuntimeDir) -> Result<Option<LockRecord>, OsRefusal> {
 /// The process that holds the lock, by the kernel's word; `None` if nobody does.
 #[cfg(target_os = "linux")]
 pub fn holder(dir: &RuntimeDir) -> Result<Option<u32>, OsRefusal> {
-    super::flock::holder(dir, dir.path())
+    super::private_dir::flock::holder(dir.private())
 }
 
 /// Without a kernel table we ask by trying; a broker that starts in that instant would see us as the holder.
 #[cfg(not(target_os = "linux"))]
 pub fn holder(dir: &RuntimeDir) -> Result<Option<u32>, OsRefusal> {
-    match DirLock::try_take(dir, dir.path())? {
+    match DirLock::try_take(dir.private())? {
         Some(_) => Ok(None),
         None => Ok(read(dir)?.map(|record| record.pid)),
     }

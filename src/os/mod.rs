@@ -7,7 +7,6 @@ pub mod audit_log;
 pub mod browsers;
 pub mod fail_point;
 pub mod files;
-pub mod flock;
 pub mod lock;
 pub mod log;
 pub mod own_image;
@@ -25,6 +24,7 @@ pub mod socket;
 pub mod state_dir;
 pub mod stdio;
 pub mod trust_store;
+mod user;
 #[cfg(windows)]
 mod windows;
 

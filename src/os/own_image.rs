@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use rustix::fs::{Stat, stat};
+use super::files::identity;
 
 /// Taken once, at start: once the file is gone, the kernel no longer names its path.
 #[derive(Clone, Debug)]
@@ -18,24 +18,19 @@ impl OwnImage {
     /// Of this process; `None` if the system does not say where its file lies.
     pub fn of_this_process() -> Option<Self> {
         let path = std::env::current_exe().ok()?;
-        let identity = identity(stat(&path).ok()?);
+        let identity = identity(&path).ok()?;
         Some(Self { path, identity })
     }
 
     /// Whether its path leads to another file now, or to none.
     pub fn is_replaced(&self) -> bool {
-        stat(&self.path).ok().map(identity) != Some(self.identity)
+        identity(&self.path).ok() != Some(self.identity)
     }
 
     /// Where it lies, for people.
     pub fn path(&self) -> &std::path::Path {
         &self.path
     }
-}
-
-#[allow(clippy::unnecessary_cast, reason = "of other widths on macOS")]
-fn identity(stat: Stat) -> (u64, u64) {
-    (stat.st_dev as u64, stat.st_ino as u64)
 }
 
 #[cfg(test)]
@@ -47,7 +42,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("genkan");
         std::fs::write(&path, "old").unwrap();
-        let own = OwnImage { identity: identity(stat(&path).unwrap()), path: path.clone() };
+        let own = OwnImage { identity: identity(&path).unwrap(), path: path.clone() };
         assert!(!own.is_replaced());
         let new = temp.path().join("new");
         std::fs::write(&new, "new").unwrap();

@@ -7,37 +7,19 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
-use rustix::io::Errno;
-
 use super::OsRefusal;
-use super::flock::DirLock;
-use super::private_dir::{PrivateDir, mode_of, our_uid};
-
-const PRIVATE: u32 = 0o600;
+use super::private_dir::{Access, DirLock, PrivateDir, Seen, system};
 
 /// Opens a file that is as ours must be; `None` if there is none.
-pub(super) fn open(dir: &PrivateDir, name: &str, access: OFlags) -> Result<Option<File>, OsRefusal> {
-    let path = dir.path_of(name);
-    // NONBLOCK, or a planted FIFO would hold us here.
-    let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = match rustix::fs::openat(dir, name, flags, Mode::empty()) {
-        Ok(fd) => File::from(fd),
-        Err(Errno::NOENT) => return Ok(None),
-        Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => return Err(OsRefusal::NotAPlainFile { path }),
-        Err(error) => return Err(OsRefusal::io("open", &path, error)),
-    };
-    check(&path, &stat(&path, &file)?)?;
-    Ok(Some(file))
+pub(super) fn open(dir: &PrivateDir, name: &str, access: Access) -> Result<Option<File>, OsRefusal> {
+    dir.open.file(name, &dir.path_of(name), access)
 }
 
 /// A file's content; `None` if there is no such file. One above `max` bytes is refused.
 pub(super) fn read(dir: &PrivateDir, name: &str, max: usize) -> Result<Option<Vec<u8>>, OsRefusal> {
-    match open(dir, name, OFlags::RDONLY)? {
+    match open(dir, name, Access::Read)? {
         Some(file) => read_open(&dir.path_of(name), &file, max).map(Some),
         None => Ok(None),
     }
@@ -46,7 +28,7 @@ pub(super) fn read(dir: &PrivateDir, name: &str, max: usize) -> Result<Option<Ve
 /// The content of an open file.
 pub(super) fn read_open(path: &Path, file: &File, max: usize) -> Result<Vec<u8>, OsRefusal> {
     let too_large = || OsRefusal::TooLarge { path: path.into() };
-    let size = usize::try_from(stat(path, file)?.st_size).map_err(|_| too_large())?;
+    let size = usize::try_from(seen(path, file)?.size).map_err(|_| too_large())?;
     if size > max {
         return Err(too_large());
     }
@@ -54,7 +36,7 @@ pub(super) fn read_open(path: &Path, file: &File, max: usize) -> Result<Vec<u8>,
     let mut bytes = vec![0; size + 1];
     let mut length = 0;
     while let Some(rest) = bytes.get_mut(length..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, length as u64) {
+        match system::read_at(file, rest, length as u64) {
             Ok(0) => break,
             Ok(read) => length += read,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
@@ -72,16 +54,11 @@ pub(super) fn read_open(path: &Path, file: &File, max: usize) -> Result<Vec<u8>,
 pub(super) fn replace(dir: &PrivateDir, _lock: &DirLock, name: &str, bytes: &[u8]) -> Result<(), OsRefusal> {
     let fresh = format!(".{name}.new");
     // What a crash left, or what somebody put there; under the lock it is nobody's work in progress.
-    match rustix::fs::unlinkat(dir, &fresh, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => {}
-        Err(error) => return Err(OsRefusal::io("remove", &dir.path_of(&fresh), error)),
-    }
-    let written = write_new(dir, &fresh, bytes).and_then(|()| {
-        rustix::fs::renameat(dir, &fresh, dir, name)
-            .map_err(|error| OsRefusal::io("replace", &dir.path_of(name), error))
-    });
+    dir.open.remove(&fresh, &dir.path_of(&fresh))?;
+    let written =
+        write_new(dir, &fresh, bytes).and_then(|()| dir.open.rename(&fresh, name, &dir.path_of(name)));
     if written.is_err() {
-        let _ = rustix::fs::unlinkat(dir, &fresh, AtFlags::empty());
+        let _ = dir.open.remove(&fresh, &dir.path_of(&fresh));
     }
     written?;
     dir.sync()
@@ -89,48 +66,45 @@ pub(super) fn replace(dir: &PrivateDir, _lock: &DirLock, name: &str, bytes: &[u8
 
 /// Waits until a file and its name are on the disk.
 pub(super) fn sync(dir: &PrivateDir, name: &str) -> Result<(), OsRefusal> {
-    if let Some(file) = open(dir, name, OFlags::RDONLY)? {
+    if let Some(file) = open(dir, name, Access::Read)? {
         file.sync_all().map_err(|error| OsRefusal::io("make durable", &dir.path_of(name), error))?;
     }
     dir.sync()
 }
 
-/// Makes an empty file of ours; `None` if there is something of that name.
-fn make(dir: &PrivateDir, name: &str, access: OFlags) -> Result<Option<File>, OsRefusal> {
-    let path = dir.path_of(name);
-    let flags = access | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let made: OwnedFd = match rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(PRIVATE as _)) {
-        Ok(fd) => fd,
-        Err(Errno::EXIST) => return Ok(None),
-        Err(error) => return Err(OsRefusal::io("make", &path, error)),
-    };
-    // The umask may have taken bits that we need.
-    rustix::fs::fchmod(&made, Mode::from_raw_mode(PRIVATE as _))
-        .map_err(|error| OsRefusal::io("protect", &path, error))?;
-    Ok(Some(File::from(made)))
+/// Adds bytes to the end of a file that was opened for that.
+pub(super) fn append(file: &File, bytes: &[u8]) -> std::io::Result<()> {
+    system::append(file, bytes)
 }
 
-pub(super) fn stat(path: &Path, file: &File) -> Result<Stat, OsRefusal> {
-    rustix::fs::fstat(file).map_err(|error| OsRefusal::io("examine", path, error))
+/// One byte of an open file.
+pub(super) fn byte_at(path: &Path, file: &File, offset: u64) -> Result<u8, OsRefusal> {
+    let mut byte = [0];
+    loop {
+        let error = match system::read_at(file, &mut byte, offset) {
+            Ok(0) => std::io::ErrorKind::UnexpectedEof.into(),
+            Ok(_) => return Ok(byte[0]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => error,
+        };
+        return Err(OsRefusal::io("read", path, error));
+    }
+}
+
+/// What can be seen of an open file.
+pub(super) fn seen(path: &Path, file: &File) -> Result<Seen, OsRefusal> {
+    system::seen(file, path)
+}
+
+/// What can be seen of whatever has this name; `None` if nothing has.
+pub(super) fn seen_at(dir: &PrivateDir, name: &str) -> Result<Option<Seen>, OsRefusal> {
+    dir.open.seen(name, &dir.path_of(name))
 }
 
 fn write_new(dir: &PrivateDir, name: &str, bytes: &[u8]) -> Result<(), OsRefusal> {
     let path = dir.path_of(name);
-    let mut file =
-        make(dir, name, OFlags::WRONLY)?.ok_or_else(|| OsRefusal::io("make", &path, Errno::EXIST))?;
+    let taken = || OsRefusal::io("make", &path, std::io::ErrorKind::AlreadyExists);
+    let mut file = dir.open.make(name, &path)?.ok_or_else(taken)?;
     file.write_all(bytes).map_err(|error| OsRefusal::io("write", &path, error))?;
     file.sync_all().map_err(|error| OsRefusal::io("make durable", &path, error))
-}
-
-fn check(path: &Path, stat: &Stat) -> Result<(), OsRefusal> {
-    let (path, mode) = (path.to_path_buf(), mode_of(stat));
-    if !FileType::from_raw_mode(stat.st_mode).is_file() || stat.st_nlink != 1 {
-        Err(OsRefusal::NotAPlainFile { path })
-    } else if stat.st_uid != our_uid() {
-        Err(OsRefusal::Foreign { path, owner: stat.st_uid })
-    } else if mode & 0o177 != 0 {
-        Err(OsRefusal::TooOpen { path, mode, wanted: PRIVATE })
-    } else {
-        Ok(())
-    }
 }

@@ -4,8 +4,7 @@
 //! of another version are four different things, and only the first is `None`. Does not know what to do about any of them.
 
 use super::OsRefusal;
-use super::flock::DirLock;
-use super::private_dir::PrivateDir;
+use super::private_dir::{DirLock, PrivateDir};
 use super::private_file;
 use crate::wire::record::{self, Record, RecordFault};
 

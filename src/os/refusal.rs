@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::user::User;
 use crate::base::refusal::{Code, Refusal};
 
 /// A file, directory or peer that we refuse to use, or a system call that failed.
@@ -31,7 +32,7 @@ pub enum OsRefusal {
         /// What.
         path: PathBuf,
         /// The owner.
-        owner: u32,
+        owner: User,
     },
     /// Others may read or write it.
     TooOpen {
@@ -41,6 +42,13 @@ pub enum OsRefusal {
         mode: u32,
         /// What they must be.
         wanted: u32,
+    },
+    /// Somebody else may reach it, as its access list says.
+    Reachable {
+        /// What.
+        path: PathBuf,
+        /// Who.
+        who: String,
     },
     /// Others may replace what lies in it.
     ParentUnsafe {
@@ -98,6 +106,9 @@ impl OsRefusal {
 impl core::fmt::Display for OsRefusal {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
+            Self::NoHome if cfg!(windows) => {
+                write!(f, "LOCALAPPDATA or APPDATA is not set; Windows sets both when you log in")
+            }
             Self::NoHome => {
                 write!(f, "neither XDG_RUNTIME_DIR nor HOME is set; set HOME to your home directory")
             }
@@ -118,6 +129,9 @@ impl core::fmt::Display for OsRefusal {
                     f,
                     "{path:?} has mode {mode:04o}, so others may reach it; run chmod {wanted:04o} on it"
                 )
+            }
+            Self::Reachable { path, who } => {
+                write!(f, "{path:?} can be reached by {who}; take away that access, or remove it")
             }
             Self::ParentUnsafe { path } => {
                 write!(f, "others may replace what lies in {path:?}; use a directory only you can write")

@@ -2,15 +2,15 @@
 //!
 //! Decides the directory: `$XDG_RUNTIME_DIR/genkan`; on Linux, where MCP clients often pass only HOME, then
 //! `/run/user/UID/genkan` if that directory is ours and 0700, then `genkan` in the cache directory; on macOS then
-//! `~/Library/Caches/genkan`. Refuses a directory that is not private. Does not know what the files mean.
+//! `~/Library/Caches/genkan`; on Windows `%LOCALAPPDATA%\Temp\genkan`. Refuses a directory that is not private. Does not know what the files mean.
 
 use std::ffi::OsString;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path, PathBuf, Prefix};
 
 use super::OsRefusal;
-pub use super::private_dir::our_uid;
-use super::private_dir::{PrivateDir, is_private};
+use super::private_dir::PrivateDir;
+#[cfg(unix)]
+pub use super::user::our_uid;
 use crate::base::identity::DIR_NAME;
 
 /// Below the home, on macOS.
@@ -101,6 +101,7 @@ impl Environment {
         known("LOCALAPPDATA", &self.local_app_data)
     }
 
+    #[cfg(all(unix, not(target_os = "macos")))]
     fn cache_dir(&self) -> Result<PathBuf, OsRefusal> {
         self.xdg_or_home("XDG_CACHE_HOME", &self.xdg_cache_home, ".cache")
     }
@@ -154,12 +155,12 @@ impl RuntimeDir {
     /// A file's path through our own descriptor: as short as a socket address must be, and bound to the checked directory.
     #[cfg(target_os = "linux")]
     pub fn address_of(&self, name: &str) -> PathBuf {
-        use std::os::fd::AsRawFd;
+        use std::os::fd::{AsFd, AsRawFd};
         PathBuf::from(format!("/proc/self/fd/{}/{name}", self.dir.as_fd().as_raw_fd()))
     }
 
     /// Without `/proc` the address is the plain path, so a directory swapped by the same user is followed.
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(all(unix, not(target_os = "linux")))]
     pub fn address_of(&self, name: &str) -> PathBuf {
         self.path_of(name)
     }
@@ -169,8 +170,9 @@ impl RuntimeDir {
     }
 }
 
-impl AsFd for RuntimeDir {
-    fn as_fd(&self) -> BorrowedFd<'_> {
+#[cfg(unix)]
+impl std::os::fd::AsFd for RuntimeDir {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.dir.as_fd()
     }
 }
@@ -182,17 +184,30 @@ struct Parent {
 }
 
 impl Parent {
+    #[cfg(unix)]
     fn of(environment: &Environment) -> Result<Self, OsRefusal> {
-        if let Some(dir) = &environment.xdg_runtime_dir {
-            return Ok(Self { path: absolute("XDG_RUNTIME_DIR", dir)?, ours_to_make: false });
+        match &environment.xdg_runtime_dir {
+            Some(dir) => Ok(Self { path: absolute("XDG_RUNTIME_DIR", dir)?, ours_to_make: false }),
+            None => Self::usual(environment),
         }
-        if cfg!(target_os = "macos") {
-            // Not the folder of records: each has a lock of its own.
-            let path = environment.home()?.join("Library/Caches");
-            return Ok(Self { path, ours_to_make: true });
-        }
+    }
+
+    /// Not the folder of records: each has a lock of its own.
+    #[cfg(windows)]
+    fn of(environment: &Environment) -> Result<Self, OsRefusal> {
+        Ok(Self { path: environment.local_dir()?.join("Temp"), ours_to_make: true })
+    }
+
+    /// Not the folder of records: each has a lock of its own.
+    #[cfg(target_os = "macos")]
+    fn usual(environment: &Environment) -> Result<Self, OsRefusal> {
+        Ok(Self { path: environment.home()?.join("Library/Caches"), ours_to_make: true })
+    }
+
+    #[cfg(all(unix, not(target_os = "macos")))]
+    fn usual(environment: &Environment) -> Result<Self, OsRefusal> {
         let run = PathBuf::from(format!("/run/user/{}", our_uid()));
-        if is_private(&run) {
+        if super::private_dir::system::is_private(&run) {
             return Ok(Self { path: run, ours_to_make: false });
         }
         Ok(Self { path: environment.cache_dir()?, ours_to_make: true })
@@ -205,7 +220,13 @@ fn known(variable: &'static str, value: &Option<OsString>) -> Result<PathBuf, Os
 
 fn absolute(variable: &'static str, value: &OsString) -> Result<PathBuf, OsRefusal> {
     let path = PathBuf::from(value);
-    let clean = path.is_absolute() && !path.components().any(|part| part == Component::ParentDir);
+    // On Windows a path may also lead to another machine or a device.
+    let clean = path.is_absolute()
+        && path.components().all(|part| match part {
+            Component::Prefix(prefix) => matches!(prefix.kind(), Prefix::Disk(_) | Prefix::VerbatimDisk(_)),
+            Component::ParentDir => false,
+            Component::RootDir | Component::CurDir | Component::Normal(_) => true,
+        });
     if clean { Ok(path) } else { Err(OsRefusal::NotAbsolute { variable, path }) }
 }
 

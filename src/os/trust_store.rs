@@ -13,11 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, Stat};
 use serde::{Deserialize, Serialize};
 
-use super::flock::DirLock;
-use super::private_dir::PrivateDir;
+use super::private_dir::{DirLock, PrivateDir, Seen};
 use super::private_file;
 use super::records::{self, RecordRefusal};
 use super::runtime_dir::Environment;
@@ -68,13 +66,10 @@ impl Record for EpochMark {
 /// What can be seen of the record without reading it; unequal stamps mean: read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    record: Option<FileStamp>,
-    mark: Option<FileStamp>,
+    record: Option<Seen>,
+    mark: Option<Seen>,
     latched: bool,
 }
-
-/// Device, inode, size, and when content and entry last changed, in nanoseconds.
-type FileStamp = [i128; 5];
 
 /// Why no record counts.
 enum Damage {
@@ -258,7 +253,7 @@ impl Inner {
     /// Marks a record whose writer was cut short. It counts either way; until this works, one put back is not noticed.
     fn heal(&self) {
         let healed = || {
-            let Some(lock) = DirLock::try_take(&*self.dir, self.dir.path())? else { return Ok(()) };
+            let Some(lock) = DirLock::try_take(&self.dir)? else { return Ok(()) };
             let Ok(Found { state, unmarked: true }) = self.inspect() else { return Ok(()) };
             // Its writer may not have seen it durable.
             private_file::sync(&self.dir, TRUST_FILE)?;
@@ -316,16 +311,8 @@ fn unwritten(refusal: &dyn core::fmt::Display) -> Refusal {
     Refusal::new(Code::InternalError, format!("The trust record could not be written safely: {refusal}."))
 }
 
-fn stamp(dir: &PrivateDir, name: &str) -> Option<FileStamp> {
-    let stat: Stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    let nanos = |seconds: i64, nanos: i128| i128::from(seconds) * 1_000_000_000 + nanos;
-    Some([
-        stat.st_dev as i128,
-        stat.st_ino as i128,
-        stat.st_size as i128,
-        nanos(stat.st_mtime as i64, stat.st_mtime_nsec as i128),
-        nanos(stat.st_ctime as i64, stat.st_ctime_nsec as i128),
-    ])
+fn stamp(dir: &PrivateDir, name: &str) -> Option<Seen> {
+    private_file::seen_at(dir, name).ok()?
 }
 
 /// How often the switch was engaged in memory alone, and up to which of these the record has taken it over.

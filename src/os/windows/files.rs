@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::mem::offset_of;
 use std::os::windows::fs::OpenOptionsExt;
 use std::os::windows::io::{AsHandle, AsRawHandle, FromRawHandle};
 use std::path::Path;
@@ -13,14 +14,19 @@ use windows_sys::Win32::Foundation::{
 };
 use windows_sys::Win32::Security::SECURITY_ATTRIBUTES;
 use windows_sys::Win32::Storage::FileSystem::{
-    BY_HANDLE_FILE_INFORMATION, CREATE_NEW, CreateDirectoryW, CreateFileW, FILE_ATTRIBUTE_DIRECTORY,
+    BY_HANDLE_FILE_INFORMATION, CREATE_NEW, CreateDirectoryW, CreateFileW, DELETE, FILE_ATTRIBUTE_DIRECTORY,
     FILE_ATTRIBUTE_NORMAL, FILE_ATTRIBUTE_REPARSE_POINT, FILE_FLAG_BACKUP_SEMANTICS,
-    FILE_FLAG_OPEN_REPARSE_POINT, FILE_SHARE_DELETE, FILE_SHARE_READ, FILE_SHARE_WRITE, FILE_TYPE_DISK,
-    GetFileInformationByHandle, GetFileType, MOVEFILE_REPLACE_EXISTING, MOVEFILE_WRITE_THROUGH, MoveFileExW,
+    FILE_FLAG_OPEN_REPARSE_POINT, FILE_FLAG_WRITE_THROUGH, FILE_RENAME_INFO, FILE_SHARE_DELETE,
+    FILE_SHARE_READ, FILE_SHARE_WRITE, FILE_TYPE_DISK, FileRenameInfoEx, GetFileInformationByHandle,
+    GetFileType, SYNCHRONIZE, SetFileInformationByHandle,
 };
 
 use super::security::ours_alone;
 use super::{done, wide};
+
+/// The new name takes the place of the old file, open or not: the values that the system's headers give.
+const FILE_RENAME_REPLACE_IF_EXISTS: u32 = 1;
+const FILE_RENAME_POSIX_SEMANTICS: u32 = 2;
 
 /// Everybody may read, write and remove what we hold open.
 pub const SHARED: u32 = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
@@ -40,6 +46,10 @@ pub struct Nature {
     pub volume: u64,
     /// Its number on the volume.
     pub index: u64,
+    /// Its size.
+    pub size: u64,
+    /// When it was last written, and when it was made.
+    pub changed: [i128; 2],
 }
 
 /// Opens what is there, a link as itself, a folder like a file.
@@ -104,18 +114,64 @@ pub fn nature(file: impl AsHandle) -> io::Result<Nature> {
         plain: on_disk && !has(FILE_ATTRIBUTE_REPARSE_POINT),
         names: found.nNumberOfLinks,
         volume: u64::from(found.dwVolumeSerialNumber),
-        index: u64::from(found.nFileIndexHigh) << 32 | u64::from(found.nFileIndexLow),
+        index: joined(found.nFileIndexHigh, found.nFileIndexLow),
+        size: joined(found.nFileSizeHigh, found.nFileSizeLow),
+        changed: [
+            joined(found.ftLastWriteTime.dwHighDateTime, found.ftLastWriteTime.dwLowDateTime).into(),
+            joined(found.ftCreationTime.dwHighDateTime, found.ftCreationTime.dwLowDateTime).into(),
+        ],
     })
 }
 
-/// Gives a file the name of another, which it replaces, and waits until that is on the disk.
+/// Gives a file the name of another, which it replaces even while that is open, and waits until that is on the disk.
 #[allow(unsafe_code, reason = "a system call")]
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    let (from, to) = (wide(from)?, wide(to)?);
-    // SAFETY: both paths outlive the call.
+    // Written through, a file takes the changes of its own name along.
+    let file = File::options()
+        .access_mode(DELETE | SYNCHRONIZE)
+        .share_mode(SHARED)
+        .custom_flags(FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_WRITE_THROUGH)
+        .open(from)?;
+    let wish = Wish::of(to)?;
+    // SAFETY: the file is open, and the wish is as long as it is said to be.
     done(unsafe {
-        MoveFileExW(from.as_ptr(), to.as_ptr(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)
+        SetFileInformationByHandle(
+            file.as_raw_handle(),
+            FileRenameInfoEx,
+            wish.words.as_ptr().cast(),
+            wish.bytes,
+        )
     })
+}
+
+/// A new name as the system wants to be told it: flags, no folder, length in bytes, then the name itself.
+struct Wish {
+    /// Words, so that the structure at the front is aligned.
+    words: Vec<u64>,
+    bytes: u32,
+}
+
+impl Wish {
+    #[allow(unsafe_code, reason = "a structure that ends in an array of unknown length")]
+    fn of(to: &Path) -> io::Result<Self> {
+        let to = wide(to)?;
+        let name = to.as_slice();
+        let bytes = offset_of!(FILE_RENAME_INFO, FileName) + size_of_val(name);
+        let mut words = vec![0_u64; bytes.max(size_of::<FILE_RENAME_INFO>()).div_ceil(8)];
+        let too_long = |_| io::Error::from(io::ErrorKind::InvalidFilename);
+        let wish = words.as_mut_ptr().cast::<FILE_RENAME_INFO>();
+        // SAFETY: the words are aligned for the structure, and hold it and the whole name from its last field on.
+        unsafe {
+            (*wish).Anonymous.Flags = FILE_RENAME_REPLACE_IF_EXISTS | FILE_RENAME_POSIX_SEMANTICS;
+            (*wish).FileNameLength = u32::try_from(size_of_val(name)).map_err(too_long)?;
+            name.as_ptr().copy_to_nonoverlapping((&raw mut (*wish).FileName).cast(), name.len());
+        }
+        Ok(Self { bytes: u32::try_from(words.len() * 8).map_err(too_long)?, words })
+    }
+}
+
+fn joined(high: u32, low: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
 }
 
 fn attributes(access: &SecurityDescriptor) -> SECURITY_ATTRIBUTES {

@@ -2,16 +2,15 @@
 //!
 //! Decides that one holder at a time works in a directory: whoever can still reach what lies there, by whatever name,
 //! meets the same lock. The kernel frees it when its holder dies. Nobody waits for ever: a holder that was stopped is
-//! named instead. It knows nothing of what is done under it.
+//! named instead. It knows nothing of what is done under it. On Windows, which has no such lock, a file that nobody else
+//! may open, and so nobody may delete, stands for it.
 
-use std::os::fd::{AsFd, OwnedFd};
+#[cfg(target_os = "linux")]
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
-use rustix::io::Errno;
-
-use super::OsRefusal;
+use super::super::OsRefusal;
+use super::{PrivateDir, system};
 
 /// Between two attempts; a holder usually needs a few milliseconds.
 const PAUSE: Duration = Duration::from_micros(250);
@@ -19,44 +18,35 @@ const PAUSE: Duration = Duration::from_micros(250);
 /// The lock on a directory; released when dropped.
 #[derive(Debug)]
 pub struct DirLock {
-    _fd: OwnedFd,
+    _held: system::Lock,
 }
 
 impl DirLock {
     /// Takes the lock, if its holder lets go in time.
-    pub(super) fn take(dir: impl AsFd, path: &Path, patience: Duration) -> Result<Self, OsRefusal> {
+    pub fn take(dir: &PrivateDir, patience: Duration) -> Result<Self, OsRefusal> {
         let start = Instant::now();
         loop {
-            match Self::try_take(&dir, path)? {
+            match Self::try_take(dir)? {
                 Some(lock) => return Ok(lock),
                 None if start.elapsed() < patience => std::thread::sleep(PAUSE),
-                None => return Err(OsRefusal::Locked { path: path.into(), holder: holder(&dir, path)? }),
+                None => return Err(OsRefusal::Locked { path: dir.path().into(), holder: holder(dir)? }),
             }
         }
     }
 
     /// Takes the lock if nobody holds it.
-    pub(super) fn try_take(dir: impl AsFd, path: &Path) -> Result<Option<Self>, OsRefusal> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        // Opened anew: a lock belongs to the opened directory, and two threads must not share it.
-        let fd = rustix::fs::openat(dir, ".", flags, Mode::empty())
-            .map_err(|error| OsRefusal::io("open", path, error))?;
-        loop {
-            return match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => Ok(Some(Self { _fd: fd })),
-                Err(Errno::WOULDBLOCK) => Ok(None),
-                Err(Errno::INTR) => continue,
-                Err(error) => Err(OsRefusal::io("lock", path, error)),
-            };
-        }
+    pub fn try_take(dir: &PrivateDir) -> Result<Option<Self>, OsRefusal> {
+        Ok(dir.open.try_lock(dir.path())?.map(|held| Self { _held: held }))
     }
 }
 
 /// The process that holds a directory's lock, by the kernel's word; `None` if nobody does or the kernel does not say.
 #[cfg(target_os = "linux")]
-pub(super) fn holder(dir: impl AsFd, path: &Path) -> Result<Option<u32>, OsRefusal> {
-    let inode =
-        rustix::fs::fstat(dir).map_err(|error| OsRefusal::io("examine", path, error))?.st_ino.to_string();
+pub fn holder(dir: &PrivateDir) -> Result<Option<u32>, OsRefusal> {
+    let inode = rustix::fs::fstat(dir)
+        .map_err(|error| OsRefusal::io("examine", dir.path(), error))?
+        .st_ino
+        .to_string();
     let locks = Path::new("/proc/locks");
     let table = std::fs::read_to_string(locks).map_err(|error| OsRefusal::io("read", locks, error))?;
     Ok(table.lines().find_map(|line| row_holder(line, &inode)))
@@ -64,7 +54,7 @@ pub(super) fn holder(dir: impl AsFd, path: &Path) -> Result<Option<u32>, OsRefus
 
 /// No kernel table says it here.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn holder(_dir: impl AsFd, _path: &Path) -> Result<Option<u32>, OsRefusal> {
+pub fn holder(_dir: &PrivateDir) -> Result<Option<u32>, OsRefusal> {
     Ok(None)
 }
 
