@@ -44,7 +44,7 @@ model: setup
 	@bash model/run.sh
 
 adversarial: build
-	cargo test --test adversarial
+	@$(NODE) e2e/review.ts
 
 e2e: build
 	@npm run -s e2e
