@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -18,7 +17,7 @@ use crate::base::limits::{
 };
 use crate::bridge::session::{Browser, Link, Session, Unsent};
 use crate::bridge::target::Identity;
-use crate::os::socket::{BridgeStream, Listener};
+use crate::os::socket::{BridgeStream, Listener, ReadHalf, WriteHalf};
 use crate::os::stdio::{self, Incoming, Outbox, Queued};
 use crate::os::{OsRefusal, log};
 use crate::wire::bridge::{BridgeReq, BridgeResp, Door, Notice};
@@ -29,7 +28,7 @@ use crate::wire::json;
 /// Where nonces come from.
 pub type Nonces = fn() -> Result<[u8; SECRET_BYTES], OsRefusal>;
 
-type BridgeLines = Incoming<OwnedReadHalf, Lines>;
+type BridgeLines = Incoming<ReadHalf, Lines>;
 
 /// Lets browsers in.
 #[derive(Clone)]
@@ -78,7 +77,7 @@ impl Doorway {
         }
     }
 
-    async fn prove(&self, lines: &mut BridgeLines, sink: &mut OwnedWriteHalf) -> Result<Attachment, String> {
+    async fn prove(&self, lines: &mut BridgeLines, sink: &mut WriteHalf) -> Result<Attachment, String> {
         // Without randomness there is no proof, hence no connection.
         let nonce = (self.nonces)().map_err(|refusal| refusal.to_string())?;
         let mut acceptor = Acceptor::new(self.secret, nonce);
@@ -97,7 +96,7 @@ impl Doorway {
         }
     }
 
-    async fn register(self, attachment: Attachment, lines: BridgeLines, mut sink: OwnedWriteHalf) {
+    async fn register(self, attachment: Attachment, lines: BridgeLines, mut sink: WriteHalf) {
         let Attachment { label, instance, bridge, extension, capabilities } = attachment;
         let browser = Browser { identity: Identity { label, instance }, bridge, extension, capabilities };
         let (outbox, queued) = stdio::outbox();
@@ -129,7 +128,7 @@ impl Doorway {
         generation: u64,
         mut lines: BridgeLines,
         queued: Queued,
-        sink: OwnedWriteHalf,
+        sink: WriteHalf,
         cut: &Notify,
     ) -> String {
         lines.splitter_mut().widen(BRIDGE_LINE_BYTES_MAX);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
 use tokio::task::JoinSet;
 
 use super::*;
@@ -11,6 +11,7 @@ use crate::base::limits::{
 };
 use crate::bridge::catalogue::tool;
 use crate::os::runtime_dir::Environment;
+use crate::os::socket::{ReadHalf, WriteHalf};
 use crate::os::stdio::Incoming;
 use crate::os::{OsRefusal, lock, socket};
 use crate::wire::bridge::{
@@ -73,8 +74,8 @@ impl Place {
 }
 
 struct Host {
-    lines: Incoming<OwnedReadHalf, Lines>,
-    sink: OwnedWriteHalf,
+    lines: Incoming<ReadHalf, Lines>,
+    sink: WriteHalf,
 }
 
 impl Host {
