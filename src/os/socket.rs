@@ -343,7 +343,7 @@ mod tests {
         let mut bytes = [0; 64];
         assert_eq!(server.read(&mut bytes).await.unwrap(), 4);
         let socket: &UnixStream = client.writer.as_ref();
-        let handed_on = OwnedFd::from(socket.as_fd().try_clone_to_owned().unwrap());
+        let handed_on = socket.as_fd().try_clone_to_owned().unwrap();
         let mut child =
             std::process::Command::new("/bin/echo").arg("theirs").stdout(handed_on).spawn().unwrap();
         let pid = child.id();

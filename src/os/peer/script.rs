@@ -124,7 +124,7 @@ fn script_among<'a>(family: &Interpreter, arguments: &'a [Vec<u8>]) -> Option<&'
         }
         let is_known =
             |known: &&str| if known.ends_with('=') { text.starts_with(known) } else { text == *known };
-        if !family.harmless.iter().any(|known| is_known(&known)) {
+        if !family.harmless.iter().any(is_known) {
             return None;
         }
     }
