@@ -84,7 +84,7 @@ fn t035_a_broker_does_not_speak_to_a_peer_of_another_user() {
         assert!(std::time::Instant::now() < end, "the broker opened");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    let mut link = Link::to(&home.socket());
+    let mut link = Link::foreign(&home.socket());
     assert_eq!(link.hear_line(), None, "not even a hello");
     drop(serving);
 }

@@ -1,5 +1,7 @@
 //! The attacker is a process of the same user beside us: it owns the files and may take the socket's place first. What
-//! must refuse is named a test. Stated residual: such a process can read the lock file and run the genuine host.
+//! must refuse is named a test. Stated residual: such a process can read the lock file, run the genuine host and debug a
+//! genuine process of its own; whoever speaks over the socket here is such a debugged one, since any other is refused
+//! before (`impostor.rs`).
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
@@ -288,9 +290,7 @@ fn t051_a_runtime_directory_longer_than_a_socket_address_works() {
     std::fs::rename(home.runtime(), long.join("genkan")).unwrap();
     let short = home.path().join("s");
     symlink(long.join("genkan"), &short).unwrap();
-    let broker = crate::stage::Broker {
-        listener: std::os::unix::net::UnixListener::bind(short.join("bridge.sock")).unwrap(),
-    };
+    let broker = crate::stage::Broker::at(&short.join("bridge.sock"));
     let mut command = home.command(&["--native-host"]);
     command.env("XDG_RUNTIME_DIR", &long);
     let mut host = Host::run(command);

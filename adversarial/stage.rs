@@ -2,10 +2,11 @@
 //! socket that speaks the real handshake.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -21,6 +22,71 @@ pub const ABORTED: i32 = 6;
 
 pub fn binary() -> &'static str {
     env!("CARGO_BIN_EXE_genkan")
+}
+
+/// The suite's own foreign program and debugger (`puppet.c`), compiled once.
+pub fn puppet() -> &'static Path {
+    static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let (_, path) = BUILT.get_or_init(|| {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(temp.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = temp.path().join("puppet");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/adversarial/puppet.c");
+        let flags = "-Os -ffreestanding -fno-builtin -fno-jump-tables -fno-stack-protector -fcf-protection=none \
+            -fno-toplevel-reorder -fPIE -pie";
+        let built = Command::new("cc").args(flags.split_whitespace()).arg("-o").arg(&path).arg(source).status();
+        assert!(built.unwrap().success());
+        (temp, path)
+    });
+    path
+}
+
+/// A puppet that carries between a bridge socket and one of ours; see `puppet.c`.
+pub struct Carrier {
+    pub child: Child,
+    control: UnixListener,
+    _temp: TempDir,
+}
+
+impl Carrier {
+    /// `program` is what it shows itself as, `-` for what it is; `before` runs it, such as `setpriv`.
+    pub fn start(before: &[&str], program: &str, mode: &str, socket: &Path, more: &[&str]) -> Self {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(temp.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let address = temp.path().join("control");
+        let control = UnixListener::bind(&address).unwrap();
+        std::fs::set_permissions(&address, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let mut line: Vec<&std::ffi::OsStr> = before.iter().map(|word| word.as_ref()).collect();
+        line.extend([
+            puppet().as_os_str(),
+            program.as_ref(),
+            mode.as_ref(),
+            socket.as_os_str(),
+            address.as_os_str(),
+        ]);
+        line.extend(more.iter().map(|word| std::ffi::OsStr::new(*word)));
+        let mut command = Command::new(line[0]);
+        let mut child = command.args(&line[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        if mode != "x" {
+            let mut ready = [0];
+            child.stdout.as_mut().unwrap().read_exact(&mut ready).expect("the puppet reached its socket");
+        }
+        Self { child, control, _temp: temp }
+    }
+
+    /// The next connection that it carries.
+    pub fn link(&self) -> Link {
+        let (stream, _) = self.control.accept().unwrap();
+        stream.set_read_timeout(Some(HANG)).unwrap();
+        Link { lines: BufReader::new(stream.try_clone().unwrap()), stream, carrier: None }
+    }
+}
+
+impl Drop for Carrier {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// A home and runtime directory for one test.
@@ -61,7 +127,7 @@ impl Home {
 
     pub fn broker(&self) -> Broker {
         self.plant_lock(std::process::id());
-        Broker { listener: UnixListener::bind(self.runtime().join("bridge.sock")).unwrap() }
+        Broker::at(&self.runtime().join("bridge.sock"))
     }
 }
 
@@ -111,7 +177,8 @@ impl Host {
     pub fn attached(home: &Home) -> (Self, Link) {
         let broker = home.broker();
         let host = Self::greeted(home);
-        let link = broker.attach();
+        let mut link = broker.attach();
+        link.carrier = Some(broker.carrier);
         loop {
             if host.hear()["link"]["state"] == "attached" {
                 return (host, link);
@@ -204,16 +271,18 @@ pub fn done(id: u64, text: &str) -> Value {
     json!({ "id": id, "ok": true, "data": { "text": text } })
 }
 
-/// The broker's end of the socket, in the hands of the test.
+/// The broker's end of the socket in the hands of the test: a genuine program that says what the test says.
 pub struct Broker {
-    pub listener: UnixListener,
+    carrier: Carrier,
 }
 
 impl Broker {
+    pub fn at(socket: &Path) -> Self {
+        Self { carrier: Carrier::start(&[], binary(), "l", socket, &[]) }
+    }
+
     pub fn accept(&self) -> Link {
-        let (stream, _) = self.listener.accept().unwrap();
-        stream.set_read_timeout(Some(HANG)).unwrap();
-        Link { lines: BufReader::new(stream.try_clone().unwrap()), stream }
+        self.carrier.link()
     }
 
     /// Takes the next host through the real handshake.
@@ -238,13 +307,26 @@ impl Broker {
 pub struct Link {
     lines: BufReader<UnixStream>,
     pub stream: UnixStream,
+    carrier: Option<Carrier>,
 }
 
 impl Link {
+    /// As a genuine program that says what the test says.
     pub fn to(socket: &Path) -> Self {
+        Self::through(Carrier::start(&[], binary(), "d", socket, &[]))
+    }
+
+    /// Over a carrier that lives as long as the link.
+    pub fn through(carrier: Carrier) -> Self {
+        let link = carrier.link();
+        Self { carrier: Some(carrier), ..link }
+    }
+
+    /// As the foreign program that this test is.
+    pub fn foreign(socket: &Path) -> Self {
         let stream = UnixStream::connect(socket).unwrap();
         stream.set_read_timeout(Some(HANG)).unwrap();
-        Self { lines: BufReader::new(stream.try_clone().unwrap()), stream }
+        Self { lines: BufReader::new(stream.try_clone().unwrap()), stream, carrier: None }
     }
 
     pub fn send(&mut self, bytes: &[u8]) {

@@ -20,6 +20,7 @@ mod refusal;
 #[cfg(windows)]
 pub mod registry;
 pub mod runtime_dir;
+pub mod signals;
 pub mod socket;
 pub mod state_dir;
 pub mod stdio;

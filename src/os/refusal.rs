@@ -82,6 +82,51 @@ pub enum OsRefusal {
         /// Its user id as the kernel reports it.
         uid: u32,
     },
+    /// The other end of the bridge is another program, or a copy of this one.
+    PeerForeign {
+        /// Its process.
+        pid: u32,
+        /// What it runs.
+        theirs: PathBuf,
+        /// What we run.
+        ours: PathBuf,
+    },
+    /// The other end runs what lay at our path before or lies there since.
+    PeerOtherVersion {
+        /// Its process.
+        pid: u32,
+        /// The path of both.
+        path: PathBuf,
+    },
+    /// The other end lives in namespaces where its owner may be somebody else than here.
+    PeerElsewhere {
+        /// Its process.
+        pid: u32,
+    },
+    /// A message on the bridge did not come from the process at its other end.
+    ForeignSender {
+        /// Who sent it; 0 if the kernel does not say.
+        sender: u32,
+        /// Who should have.
+        peer: u32,
+    },
+    /// A message on the bridge brought descriptors along.
+    DescriptorsPassed {
+        /// Who sent it.
+        peer: u32,
+    },
+    /// Nobody can be named who speaks to us over our standard streams.
+    NoClient {
+        /// Why, about "it", this process.
+        why: String,
+    },
+    /// Something about a process that must be known could not be measured.
+    Unmeasured {
+        /// What.
+        what: String,
+        /// Why not.
+        why: String,
+    },
     /// A system call failed.
     Io {
         /// What was being done.
@@ -151,6 +196,36 @@ impl core::fmt::Display for OsRefusal {
             Self::PeerNotUs { uid } => {
                 write!(f, "the other end of the socket runs as user {uid}, which is not provably you")
             }
+            Self::PeerForeign { pid, theirs, ours } => write!(
+                f,
+                "process {pid} at the other end of the socket runs {theirs:?}, not the same file as this program, \
+                 {ours:?}; only one genkan program file may be in use"
+            ),
+            Self::PeerOtherVersion { pid, path } => write!(
+                f,
+                "{path:?} was replaced while it ran, and process {pid} runs the other version; restart your MCP \
+                 clients and the browser"
+            ),
+            Self::PeerElsewhere { pid } => write!(
+                f,
+                "process {pid} at the other end of the socket lives in another container than this one; run both \
+                 in the same"
+            ),
+            Self::ForeignSender { sender, peer } => write!(
+                f,
+                "process {sender} wrote to a connection of process {peer}, so it was cut: a connection may not be \
+                 handed on"
+            ),
+            Self::DescriptorsPassed { peer } => {
+                write!(f, "process {peer} passed open files over the socket, which genkan never does")
+            }
+            Self::NoClient { why } => {
+                write!(f, "cannot tell which program speaks to genkan: {why}; start it from your MCP client")
+            }
+            Self::Unmeasured { what, why } => write!(
+                f,
+                "could not measure {what}: {why}; genkan trusts nothing that it cannot measure, and needs /proc for it"
+            ),
             Self::Io { doing, path, error, .. } => write!(f, "could not {doing} {path:?}: {error}"),
         }
     }

@@ -1,168 +1,116 @@
 //! The broker: the one process that holds lock and socket, and through which every call reaches a browser.
 //!
-//! Decides how long a call may wait for a browser and for its answer, and tells the browser to stop when nobody waits
-//! any more. Refuses to run beside another broker. The order of gates is `bridge::dispatch`'s, the pairing
-//! `bridge::session`'s; it does not know what a call means.
+//! Decides how the door opens and how it closes: it refuses to run beside another broker, looks after the person's
+//! record while it runs, and hands over before it ends. The order of a call is `service`'s, the pairing of answers
+//! `bridge::session`'s, whose turn it is `bridge::clients`'. It does not know what a call means.
 
+mod browsers;
 mod connection;
+mod entry;
+mod relay;
+mod service;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
-use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::{Mutex, watch};
+use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::base::limits::{CONNECT_WAIT_ASLEEP_MS, CONNECT_WAIT_MS};
+use crate::base::limits::{HAND_OVER_MS, LAST_LINES_MS, TRUST_TICK_MS};
 use crate::base::refusal::{Code, Refusal};
-use crate::bridge::catalogue::Tool;
-use crate::bridge::dispatch::Ask;
-use crate::bridge::session::{BrowserRow, InFlight, Session, Unmet, Unsent, Watch};
-use crate::os::lock::{Acquired, RunLock};
+use crate::bridge::clients::End;
+use crate::os::lock::RunLock;
 use crate::os::random;
 use crate::os::runtime_dir::RuntimeDir;
 use crate::os::socket::Listener;
-use crate::wire::bridge::{Caller, Outcome, ProgressState};
-use connection::{Doorway, Writer};
+use crate::role::records::Records;
+use crate::wire::bridge::Outcome;
+use crate::wire::client::Client;
+use connection::Doorway;
+pub use service::{Call, Guest};
+use service::{Service, Tie};
 
 /// Holds the browser door while it lives.
 pub struct Broker {
-    session: Session<Writer>,
-    started: Instant,
-    accepting: AbortHandle,
+    service: Arc<Service>,
+    accepting: Mutex<JoinHandle<()>>,
+    watching: AbortHandle,
+    open: watch::Sender<bool>,
     _lock: RunLock,
     // The socket's address goes through its descriptor.
     _dir: RuntimeDir,
 }
 
-/// One tool call.
-pub struct Call {
-    /// What to do.
-    pub tool: &'static Tool,
-    /// The browser's name as the client gave it.
-    pub browser: Option<String>,
-    /// The tool's arguments.
-    pub args: Map<String, Value>,
-    /// Who asks.
-    pub caller: Caller,
-    /// Milliseconds for all of it.
-    pub budget_ms: u32,
-    /// Told where the call stands; what it does not take in is left out.
-    pub progress: Option<mpsc::Sender<ProgressState>>,
-}
-
 impl Broker {
-    /// Takes lock and socket and lets browsers in. Must be called inside a tokio runtime.
-    pub async fn open(dir: RuntimeDir) -> Result<Arc<Self>, Refusal> {
-        let lock = match RunLock::acquire(&dir)? {
-            Acquired::Held(lock) => lock,
-            Acquired::Busy { pid } => return Err(busy(pid)),
-        };
+    /// Opens the socket to browsers and relays. Must be called inside a tokio runtime.
+    pub fn open(dir: RuntimeDir, lock: RunLock, records: Arc<Records>) -> Result<Self, Refusal> {
+        let service = Arc::new(Service::new(records)?);
         let listener = Listener::bind(&dir, &lock)?;
-        let (session, started) = (Session::default(), Instant::now());
-        let doorway = Doorway::new(session.clone(), started, lock.secret(), random::bytes32);
-        let accepting = tokio::spawn(doorway.keep_open(listener)).abort_handle();
-        Ok(Arc::new(Self { session, started, accepting, _lock: lock, _dir: dir }))
+        let (open, stays_open) = watch::channel(true);
+        let doorway = Doorway::new(service.clone(), lock.secret(), random::bytes32);
+        let accepting = Mutex::new(tokio::spawn(doorway.keep_open(listener, stays_open)));
+        let watching = tokio::spawn(look_after(service.clone())).abort_handle();
+        Ok(Self { service, accepting, watching, open, _lock: lock, _dir: dir })
     }
 
-    /// The browsers attached now.
-    pub fn browsers(&self) -> Vec<BrowserRow> {
-        self.session.browsers()
+    /// Attaches the client of this process, if it is admitted now.
+    pub fn enter(&self, client: Client, key: String) -> Result<Guest, Refusal> {
+        self.service.enter(client, key, Tie::default())
     }
 
-    /// Carries one call through. Dropping the future cancels it at the browser.
-    pub async fn call(&self, call: Call) -> Result<Outcome, Refusal> {
-        let start = Instant::now();
-        let deadline = start + ms(call.budget_ms);
-        let mut ask = Ask::check(call.tool, call.browser, call.args, call.caller)?;
-        let watch = call.progress.map(watch);
-        let mut patience: Option<Instant> = None;
-        loop {
-            match ask.open(&self.session, watch.clone(), self.now()) {
-                Ok(mut open) => match ask.send(&mut open, left(deadline)?) {
-                    Ok(()) => return answer(open, deadline).await,
-                    // Never sent, so it is safe to ask the next connection.
-                    Err(Unsent::Closed) => {}
-                    Err(Unsent::Full) => return Err(stuck(&open.browser().identity.label)),
-                },
-                Err(Unmet::Refused(refusal)) => return Err(refusal),
-                Err(Unmet::Absent { known, arrival }) => {
-                    let wait = if known { CONNECT_WAIT_MS } else { CONNECT_WAIT_ASLEEP_MS };
-                    let until = *patience.get_or_insert(deadline.min(Instant::now() + ms(wait)));
-                    timeout_at(until, arrival).await.map_err(|_| absent(ask.target()))?;
-                }
-            }
-        }
+    /// Carries one call of this process's client through. Dropping the future cancels it at the browser.
+    pub async fn call(&self, guest: &Guest, call: Call) -> Result<Outcome, End> {
+        self.service.carry(guest, call, async || ()).await
     }
 
-    fn now(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    /// Resolves when the last client has left.
+    pub async fn deserted(&self) {
+        self.service.core.clients.closed().await;
+    }
+
+    /// Ends in good order: no new calls, what was not dispatched is given back, what was may end for a while, every
+    /// client and browser hears how its calls ended. The lock is free once this value is dropped.
+    pub async fn hand_over(&self) {
+        self.open.send_replace(false);
+        let clients = &self.service.core.clients;
+        clients.hand_over();
+        let _ = timeout(ms(HAND_OVER_MS), clients.quiet()).await;
+        clients.close(&Refusal::plain(Code::ConnectionLost));
+        self.service.core.session.detach_all();
+        let _ = timeout(ms(LAST_LINES_MS), &mut *self.accepting.lock().await).await;
     }
 }
 
 impl Drop for Broker {
     fn drop(&mut self) {
         // Every connection ends with it.
-        self.accepting.abort();
+        self.accepting.get_mut().abort();
+        self.watching.abort();
     }
 }
 
-async fn answer(open: InFlight<Writer>, deadline: Instant) -> Result<Outcome, Refusal> {
-    // At the deadline the open call is dropped, which tells the browser to stop.
-    timeout_at(deadline, open).await.unwrap_or_else(|_| Err(Refusal::plain(Code::ResponseTimeout)))
-}
-
-fn watch(progress: mpsc::Sender<ProgressState>) -> Watch {
-    Arc::new(move |state| {
-        // Progress is a courtesy: a client that does not keep up misses some.
-        let _ = progress.try_send(state);
-    })
+/// Looks for changes of the record, so that what it forbids ends although nothing new is asked for.
+async fn look_after(service: Arc<Service>) {
+    let mut ticks = interval(ms(TRUST_TICK_MS));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut seen = None;
+    loop {
+        ticks.tick().await;
+        let stamp = service.records.trust.stamp();
+        if seen.as_ref() != Some(&stamp) {
+            seen = Some(stamp);
+            // Why it cannot be read is told to whoever asks for something.
+            let _ = service.learn();
+        }
+        if let Ok(door) = service.core.clients.standing() {
+            service.core.session.links().iter().for_each(|link| link.tell(door));
+        }
+    }
 }
 
 fn ms(milliseconds: u32) -> Duration {
     Duration::from_millis(milliseconds.into())
-}
-
-/// What is left of the budget, in milliseconds; with nothing left, nothing is sent.
-fn left(deadline: Instant) -> Result<u32, Refusal> {
-    let left = deadline.saturating_duration_since(Instant::now()).as_millis();
-    match u32::try_from(left).unwrap_or(u32::MAX) {
-        0 => Err(absent(None)),
-        left => Ok(left),
-    }
-}
-
-fn busy(pid: Option<u32>) -> Refusal {
-    let who = pid.map_or_else(|| "Another process".into(), |pid| format!("Process {pid}"));
-    Refusal::new(
-        Code::BrokerBusy,
-        format!(
-            "{who} already holds genkan's browser door for another MCP client. Close that client, then try again."
-        ),
-    )
-}
-
-fn absent(target: Option<&str>) -> Refusal {
-    let general = Refusal::plain(Code::NotConnected);
-    match target {
-        None => general,
-        Some(target) => Refusal::new(
-            Code::NotConnected,
-            format!(
-                "The browser {target} is not connected. Open it with the genkan extension, or call list_browsers."
-            ),
-        ),
-    }
-}
-
-fn stuck(label: &str) -> Refusal {
-    Refusal::new(
-        Code::ExtensionNotReady,
-        format!(
-            "The browser {label} does not take in what it was sent already. Nothing was done; try again later."
-        ),
-    )
 }
 
 #[cfg(test)]

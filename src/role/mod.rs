@@ -5,3 +5,6 @@ pub mod broker;
 pub mod doctor;
 pub mod mcp;
 pub mod native_host;
+mod outbox;
+mod records;
+mod relay;

@@ -129,9 +129,9 @@ pub enum LinkNotice {
 }
 
 impl LinkNotice {
-    /// The notice that a line holds, if it is one at all.
+    /// The notice that a line holds, if it is one at all. Requests, which come often, are not read for it.
     pub fn parse(line: &[u8]) -> Option<Self> {
-        json::typed(line).ok()
+        line.starts_with(br#"{"type":"door""#).then(|| json::typed(line).ok()).flatten()
     }
 }
 

@@ -153,9 +153,14 @@ impl Client {
         &self.holders
     }
 
+    /// The path of the first holder's image, for people.
+    pub fn path(&self) -> &str {
+        self.holders.first().map_or("", |holder| holder.image.path.as_str())
+    }
+
     /// The file name of the first holder's image, for people; a path's last part is never a reason to trust.
     pub fn name(&self) -> &str {
-        let path = self.holders.first().map_or("", |holder| holder.image.path.as_str());
+        let path = self.path();
         path.rsplit('/').next().unwrap_or(path)
     }
 }

@@ -1,61 +1,64 @@
-//! One connection of the bridge socket: the handshake, then requests one way and answers the other.
+//! One connection of the bridge socket: the handshake, then a browser's requests and answers, or a relay's calls.
 //!
 //! Decides which connections may stay: at most a few unproven ones at once and each for a few seconds, then only what
 //! keeps to the protocol and takes in what it is sent. Everything else is cut without a word, and logged. It does not
 //! know which call an answer belongs to; the session does.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
+use super::relay;
+use super::service::Service;
 use crate::base::limits::{
-    BRIDGE_LINE_BYTES_MAX, HALF_OPEN_MAX, HANDSHAKE_LINE_BYTES_MAX, HANDSHAKE_MS, SECRET_BYTES,
+    BRIDGE_LINE_BYTES_MAX, HALF_OPEN_MAX, HANDSHAKE_LINE_BYTES_MAX, HANDSHAKE_MS, LAST_LINES_MS, SECRET_BYTES,
 };
-use crate::bridge::session::{Browser, Link, Session, Unsent};
+use crate::base::refusal::Refusal;
+use crate::bridge::session::{Browser, Link, Unsent};
 use crate::bridge::target::Identity;
-use crate::os::socket::{BridgeStream, Listener};
-use crate::os::stdio::{self, Incoming, Outbox, Queued};
+use crate::os::socket::{BridgeStream, Listener, ReadHalf, WriteHalf};
+use crate::os::stdio::{self, Incoming};
 use crate::os::{OsRefusal, log};
-use crate::wire::bridge::{BridgeReq, BridgeResp, Door, Notice};
+use crate::role::outbox::{Outbox, Queued, outbox};
+use crate::trust::audit::{AuditKind, AuditOutcome, Surface};
+use crate::wire::bridge::{BridgeReq, BridgeResp, Door, LinkNotice, Notice};
 use crate::wire::framing::Lines;
-use crate::wire::handshake::{Acceptor, AcceptorStep, Attachment, attached_line, refused_line};
-use crate::wire::json;
+use crate::wire::handshake::{
+    Acceptor, AcceptorStep, Attachment, RelayAttachment, attached_line, refused_line,
+};
 
 /// Where nonces come from.
 pub type Nonces = fn() -> Result<[u8; SECRET_BYTES], OsRefusal>;
 
-type BridgeLines = Incoming<OwnedReadHalf, Lines>;
+/// What a proven peer sends.
+pub type BridgeLines = Incoming<ReadHalf, Lines>;
 
-/// Lets browsers in.
+/// Lets browsers and relays in.
 #[derive(Clone)]
 pub struct Doorway {
-    session: Session<Writer>,
-    started: Instant,
+    service: Arc<Service>,
     secret: [u8; SECRET_BYTES],
     nonces: Nonces,
     unproven: Arc<Semaphore>,
 }
 
 impl Doorway {
-    pub fn new(
-        session: Session<Writer>,
-        started: Instant,
-        secret: [u8; SECRET_BYTES],
-        nonces: Nonces,
-    ) -> Self {
-        Self { session, started, secret, nonces, unproven: Arc::new(Semaphore::new(HALF_OPEN_MAX)) }
+    pub fn new(service: Arc<Service>, secret: [u8; SECRET_BYTES], nonces: Nonces) -> Self {
+        Self { service, secret, nonces, unproven: Arc::new(Semaphore::new(HALF_OPEN_MAX)) }
     }
 
-    /// Accepts until it is aborted; every connection ends with it.
-    pub async fn keep_open(self, listener: Listener) {
+    /// Accepts until `open` turns false, then lets the connections end. Aborting it cuts them.
+    pub async fn keep_open(self, listener: Listener, mut open: watch::Receiver<bool>) {
         let mut connections = JoinSet::new();
         loop {
-            let stream = listener.accept().await;
+            let stream = tokio::select! {
+                stream = listener.accept() => stream,
+                _ = open.wait_for(|open| !open) => break,
+            };
             while connections.try_join_next().is_some() {}
             match self.unproven.clone().try_acquire_owned() {
                 Ok(place) => _ = connections.spawn(self.clone().serve(stream, place)),
@@ -64,6 +67,8 @@ impl Doorway {
                 )),
             }
         }
+        drop(listener);
+        while connections.join_next().await.is_some() {}
     }
 
     async fn serve(self, stream: BridgeStream, place: OwnedSemaphorePermit) {
@@ -73,12 +78,16 @@ impl Doorway {
         let proven = timeout(patience, self.prove(&mut lines, &mut sink)).await;
         drop(place);
         match proven.unwrap_or_else(|_| Err("it did not finish the handshake in time".into())) {
-            Ok(attachment) => self.register(attachment, lines, sink).await,
-            Err(why) => log::warn(format_args!("cut a connection: {why}")),
+            Ok(Peer::Browser(attachment)) => self.register(attachment, lines, sink).await,
+            Ok(Peer::Relay(attachment)) => relay::serve(&self.service, attachment, lines, sink).await,
+            Err(why) => {
+                log::warn(format_args!("cut a connection: {why}"));
+                self.note(AuditKind::AttachRefuse, AuditOutcome::Refused, None, None, &why);
+            }
         }
     }
 
-    async fn prove(&self, lines: &mut BridgeLines, sink: &mut OwnedWriteHalf) -> Result<Attachment, String> {
+    async fn prove(&self, lines: &mut BridgeLines, sink: &mut WriteHalf) -> Result<Peer, String> {
         // Without randomness there is no proof, hence no connection.
         let nonce = (self.nonces)().map_err(|refusal| refusal.to_string())?;
         let mut acceptor = Acceptor::new(self.secret, nonce);
@@ -89,38 +98,60 @@ impl Doorway {
             let line = line.ok_or("it left during the handshake")?;
             match acceptor.on_line(&line).map_err(|fault| fault.to_string())? {
                 AcceptorStep::SendWelcome(line) => say = line,
-                AcceptorStep::Attach(attachment) => return Ok(attachment),
-                AcceptorStep::AttachRelay(_) => {
-                    return Err("it is a relay, which this broker does not serve".into());
-                }
+                AcceptorStep::Attach(attachment) => return Ok(Peer::Browser(attachment)),
+                AcceptorStep::AttachRelay(attachment) => return Ok(Peer::Relay(attachment)),
             }
         }
     }
 
-    async fn register(self, attachment: Attachment, lines: BridgeLines, mut sink: OwnedWriteHalf) {
+    async fn register(self, attachment: Attachment, lines: BridgeLines, mut sink: WriteHalf) {
         let Attachment { label, instance, bridge, extension, capabilities } = attachment;
+        let shown = format!("{label}#{instance}, extension {extension}");
         let browser = Browser { identity: Identity { label, instance }, bridge, extension, capabilities };
-        let (outbox, queued) = stdio::outbox();
-        let writer = Writer { outbox, cut: Arc::new(Notify::new()) };
-        let cut = writer.cut.clone();
-        let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        match self.session.attach(browser, writer, now) {
-            Ok(generation) => {
+        let (outbox, queued) = outbox();
+        let writer = Writer { outbox, cut: Arc::new(Notify::new()), door: Arc::new(Mutex::new(Door::Open)) };
+        match self.attach(browser, writer.clone(), &shown) {
+            Ok((generation, door)) => {
+                writer.knows(door);
                 // Whoever waited may have queued a call by now; it is written after this line.
-                let why = match sink.write_all(&attached_line(generation, Door::Open)).await {
-                    Ok(()) => self.carry(generation, lines, queued, sink, &cut).await,
+                let why = match sink.write_all(&attached_line(generation, door)).await {
+                    Ok(()) => self.carry(generation, lines, queued, sink, &writer.cut).await,
                     Err(error) => error.to_string(),
                 };
-                self.session.detach(generation);
+                self.service.core.session.detach(generation);
                 log::info(format_args!("browser connection {generation} ended: {why}"));
             }
             Err(refusal) => {
                 log::warn(format_args!("refused a browser: {refusal}"));
-                // Who does not read the reason goes without.
-                let patience = Duration::from_millis(HANDSHAKE_MS.into());
-                let _ = timeout(patience, sink.write_all(&refused_line(&refusal))).await;
+                self.note(AuditKind::BrowserRefuse, AuditOutcome::Refused, Some(&refusal), None, &shown);
+                say_last(&mut sink, &refusal).await;
             }
         }
+    }
+
+    /// Decided on a fresh read, and written down before the browser can be asked for anything.
+    fn attach(&self, browser: Browser, writer: Writer, shown: &str) -> Result<(u64, Door), Refusal> {
+        self.service.learn()?;
+        let (generation, door) = self.service.core.attach(browser, writer, self.service.now())?;
+        self.note(AuditKind::BrowserAttach, AuditOutcome::Done, None, Some(generation), shown);
+        Ok((generation, door))
+    }
+
+    fn note(
+        &self,
+        kind: AuditKind,
+        outcome: AuditOutcome,
+        refusal: Option<&Refusal>,
+        conn: Option<u64>,
+        detail: &str,
+    ) {
+        let written = self.service.records.note(kind, Surface::Broker, outcome, |mut record| {
+            record.code = refusal.map(|refusal| refusal.code);
+            record.conn = conn;
+            record.with_detail(detail)
+        });
+        written
+            .unwrap_or_else(|refusal| log::error(format_args!("the log does not take a record: {refusal}")));
     }
 
     /// Carries lines until either side ends the connection, and says why it ended.
@@ -129,7 +160,7 @@ impl Doorway {
         generation: u64,
         mut lines: BridgeLines,
         queued: Queued,
-        sink: OwnedWriteHalf,
+        sink: WriteHalf,
         cut: &Notify,
     ) -> String {
         lines.splitter_mut().widen(BRIDGE_LINE_BYTES_MAX);
@@ -153,7 +184,7 @@ impl Doorway {
             match BridgeResp::parse(&line) {
                 Ok(answer) => {
                     let id = answer.id();
-                    if !self.session.resolve(generation, answer) {
+                    if !self.service.core.session.resolve(generation, answer) {
                         log::debug(format_args!("dropped an answer to call {id}, which nobody waits for"));
                     }
                 }
@@ -163,23 +194,51 @@ impl Doorway {
     }
 }
 
+/// Tells a peer why it may not attach. Who does not read the reason goes without.
+pub async fn say_last(sink: &mut WriteHalf, refusal: &Refusal) {
+    let patience = Duration::from_millis(LAST_LINES_MS.into());
+    let _ = timeout(patience, sink.write_all(&refused_line(refusal))).await;
+}
+
+/// Who proved itself.
+enum Peer {
+    Browser(Attachment),
+    Relay(RelayAttachment),
+}
+
 /// The writing side of a connection, as the session sees it.
 #[derive(Clone, Debug)]
 pub struct Writer {
     outbox: Outbox,
     cut: Arc<Notify>,
+    /// What the browser was told about who may enter.
+    door: Arc<Mutex<Door>>,
+}
+
+impl Writer {
+    /// Tells the browser who may enter, if that is news to it.
+    pub fn tell(&self, door: Door) {
+        if self.knows(door) != door && self.outbox.send(&LinkNotice::Door { door }).is_err() {
+            self.close();
+        }
+    }
+
+    /// Remembers what the browser is told, and returns what it was told before.
+    fn knows(&self, door: Door) -> Door {
+        std::mem::replace(&mut *self.door.lock().unwrap_or_else(PoisonError::into_inner), door)
+    }
 }
 
 impl Link for Writer {
     fn request(&self, request: &BridgeReq) -> Result<(), Unsent> {
-        self.outbox.try_send(line(request)).map_err(|unsent| match unsent {
+        self.outbox.send(request).map_err(|unsent| match unsent {
             stdio::Unsent::Full => Unsent::Full,
             stdio::Unsent::Closed => Unsent::Closed,
         })
     }
 
     fn cancel(&self, id: u64) {
-        if self.outbox.try_send(line(&Notice::Cancel { id })) == Err(stdio::Unsent::Full) {
+        if self.outbox.send(&Notice::Cancel { id }) == Err(stdio::Unsent::Full) {
             // It would act on what nobody wants any more.
             log::warn(format_args!("a browser does not take in what it is sent, so its link is cut"));
             self.close();
@@ -189,10 +248,4 @@ impl Link for Writer {
     fn close(&self) {
         self.cut.notify_one();
     }
-}
-
-fn line<T: serde::Serialize>(frame: &T) -> Vec<u8> {
-    let mut line = json::written(frame).into_bytes();
-    line.push(b'\n');
-    line
 }

@@ -1,21 +1,31 @@
 //! A real socket and a peer that speaks the whole handshake; time is the runtime's and stands still unless all wait.
 
-use serde_json::json;
+use crate::os::socket::{ReadHalf, WriteHalf};
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::*;
 use crate::base::limits::{
-    CALL_BUDGET_MS, CALL_BUDGET_PROGRESS_MS, CALLS_MAX, HALF_OPEN_MAX, HANDSHAKE_MS, OUTBOX_FRAMES_MAX,
+    CALL_BUDGET_MS, CALL_BUDGET_PROGRESS_MS, CLIENT_CALLS_MAX, CLIENT_OPEN_CALLS_MAX, CONNECT_WAIT_ASLEEP_MS,
+    CONNECT_WAIT_MS, HALF_OPEN_MAX, HANDSHAKE_LINE_BYTES_MAX, HANDSHAKE_MS, OUTBOX_BYTES_MAX, SLOW_READER_MS,
 };
+use crate::base::refusal::Code;
 use crate::bridge::catalogue::tool;
+use crate::os::lock::Acquired;
 use crate::os::runtime_dir::Environment;
 use crate::os::stdio::Incoming;
 use crate::os::{OsRefusal, lock, socket};
+use crate::role::relay::{Relay, Unattached};
+use crate::trust::kill;
+use crate::trust::presence::Grant;
 use crate::wire::bridge::{
-    BRIDGE_PROTOCOL_VERSION, BridgeFrame, BridgeReq, BridgeResp, Capability, Door, Notice,
+    BRIDGE_PROTOCOL_VERSION, BridgeFrame, BridgeReq, BridgeResp, Capability, Door, LinkNotice, Notice,
+    ProgressState,
 };
+use crate::wire::client::{Holder, Image, Sha256};
 use crate::wire::framing::Lines;
 use crate::wire::handshake::{Dialer, DialerStep};
 use crate::wire::json as text;
@@ -29,13 +39,36 @@ impl Place {
         Self { temp: tempfile::tempdir().unwrap() }
     }
 
-    fn dir(&self) -> RuntimeDir {
-        let xdg_runtime_dir = Some(self.temp.path().into());
-        RuntimeDir::resolve(&Environment { xdg_runtime_dir, ..Environment::default() }).unwrap()
+    fn environment(&self) -> Environment {
+        let home = Some(self.temp.path().into());
+        Environment { home, xdg_runtime_dir: Some(self.temp.path().into()), ..Environment::default() }
     }
 
-    async fn broker(&self) -> Arc<Broker> {
-        Broker::open(self.dir()).await.unwrap_or_else(|refusal| panic!("{refusal}"))
+    fn dir(&self) -> RuntimeDir {
+        RuntimeDir::resolve(&self.environment()).unwrap()
+    }
+
+    fn records(&self) -> Arc<Records> {
+        Arc::new(Records::open(&self.environment()).unwrap())
+    }
+
+    fn lock(&self) -> RunLock {
+        match RunLock::acquire(&self.dir()).unwrap() {
+            Acquired::Held(lock) => lock,
+            Acquired::Busy { .. } => panic!("busy"),
+        }
+    }
+
+    /// A broker and its own client.
+    async fn broker(&self) -> Held {
+        let broker = Broker::open(self.dir(), self.lock(), self.records()).unwrap_or_else(|r| panic!("{r}"));
+        let guest = broker.enter(client(0), "0".repeat(32)).unwrap();
+        Held { broker: Arc::new(broker), guest: Arc::new(guest) }
+    }
+
+    /// A relay of another client.
+    async fn relay(&self, n: u8) -> Result<Relay, Unattached> {
+        Relay::attach(&self.dir(), client(n), format!("{n:032x}")).await
     }
 
     /// A browser's host that attached, or what it was told instead.
@@ -58,10 +91,7 @@ impl Place {
             let line = lines.next().await.unwrap().expect("the broker cut the handshake");
             match dialer.on_line(&line).unwrap() {
                 DialerStep::Send(line) => sink.write_all(&line).await.unwrap(),
-                DialerStep::Attached { door, .. } => {
-                    assert_eq!(door, Door::Open);
-                    return Ok(Host { lines, sink });
-                }
+                DialerStep::Attached { .. } => return Ok(Host { lines, sink }),
                 DialerStep::Refused(refusal) => return Err(refusal),
             }
         }
@@ -72,14 +102,45 @@ impl Place {
     }
 }
 
+#[derive(Clone)]
+struct Held {
+    broker: Arc<Broker>,
+    guest: Arc<Guest>,
+}
+
+impl Held {
+    async fn call(&self, call: Call) -> Result<Outcome, Refusal> {
+        match self.broker.call(&self.guest, call).await {
+            Ok(outcome) => Ok(outcome),
+            Err(End::Refused(refusal)) => Err(refusal),
+            Err(End::Returned) => panic!("given back"),
+        }
+    }
+
+    fn browsers(&self) -> Vec<crate::bridge::session::BrowserRow> {
+        self.broker.service.core.session.browsers()
+    }
+}
+
+fn client(n: u8) -> Client {
+    let (path, sha256) = (format!("/opt/client-{n}"), Sha256([n; 32]));
+    let image =
+        Image { path, device: 1, inode: n.into(), sha256, package: false, signer: None, replaced: false };
+    Client::new(vec![Holder { pid: 7, image, interpreter: false, script: None }]).unwrap()
+}
+
 struct Host {
-    lines: Incoming<OwnedReadHalf, Lines>,
-    sink: OwnedWriteHalf,
+    lines: Incoming<ReadHalf, Lines>,
+    sink: WriteHalf,
 }
 
 impl Host {
     async fn frame(&mut self) -> Option<BridgeFrame> {
         self.lines.next().await.unwrap().map(|line| BridgeFrame::parse(&line).unwrap())
+    }
+
+    async fn line(&mut self) -> String {
+        String::from_utf8(self.lines.next().await.unwrap().unwrap()).unwrap()
     }
 
     async fn request(&mut self) -> BridgeReq {
@@ -104,8 +165,8 @@ fn outcome(words: &str) -> Outcome {
 
 fn call(name: &str, args: Value) -> Call {
     let Value::Object(args) = args else { panic!("arguments are an object") };
-    let caller = Caller { key: "k".into(), name: "test".into(), image: "/bin/test".into(), verified: false };
-    Call { tool: tool(name).unwrap(), browser: None, args, caller, budget_ms: CALL_BUDGET_MS, progress: None }
+    let (tool, name) = (tool(name).unwrap(), "test".into());
+    Call { tool, browser: None, args, name, budget_ms: CALL_BUDGET_MS, progress: None }
 }
 
 fn tabs(browser: Option<&str>) -> Call {
@@ -113,7 +174,7 @@ fn tabs(browser: Option<&str>) -> Call {
 }
 
 /// A call under way in a task of its own.
-fn start(broker: &Arc<Broker>, call: Call) -> tokio::task::JoinHandle<Result<Outcome, Refusal>> {
+fn start(broker: &Held, call: Call) -> tokio::task::JoinHandle<Result<Outcome, Refusal>> {
     let broker = broker.clone();
     tokio::spawn(async move { broker.call(call).await })
 }
@@ -308,7 +369,7 @@ async fn t016_a_captured_proof_is_worth_nothing_on_another_connection() {
     replay.write_all(&proof).await.unwrap();
     assert!(is_cut(&mut replay).await);
     let mut junk = socket::dial(&place.dir()).await.unwrap();
-    junk.write_all(&[b'x'; 20_000]).await.unwrap();
+    let _ = junk.write_all(&vec![b'x'; HANDSHAKE_LINE_BYTES_MAX + 65_536]).await;
     assert!(is_cut(&mut junk).await);
     assert!(broker.browsers().is_empty());
 }
@@ -334,11 +395,13 @@ async fn peers_that_prove_nothing_are_few_and_do_not_stay() {
 #[tokio::test(start_paused = true)]
 async fn t019_without_randomness_nobody_gets_in_and_no_nonce_comes_twice() {
     let place = Place::new();
-    let Acquired::Held(lock) = RunLock::acquire(&place.dir()).unwrap() else { panic!("busy") };
+    let lock = place.lock();
     let listener = Listener::bind(&place.dir(), &lock).unwrap();
     let fails = || Err(OsRefusal::NoHome);
-    let doorway = Doorway::new(Session::default(), Instant::now(), lock.secret(), fails);
-    let accepting = tokio::spawn(doorway.keep_open(listener));
+    let service = Arc::new(Service::new(place.records()).unwrap());
+    let (_open, stays_open) = watch::channel(true);
+    let doorway = Doorway::new(service, lock.secret(), fails);
+    let accepting = tokio::spawn(doorway.keep_open(listener, stays_open));
     let mut peer = socket::dial(&place.dir()).await.unwrap();
     assert!(is_cut(&mut peer).await);
     accepting.abort();
@@ -350,21 +413,6 @@ async fn t019_without_randomness_nobody_gets_in_and_no_nonce_comes_twice() {
         let hello = Incoming::new(source, Lines::new(1 << 16)).next().await.unwrap().unwrap();
         assert!(seen.insert(hello), "a nonce came twice");
         tokio::time::sleep(ms(1)).await;
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn t032_one_broker_holds_the_door_and_the_second_is_told_who() {
-    let place = Place::new();
-    for _ in 0..200 {
-        let (one, two) = tokio::join!(Broker::open(place.dir()), Broker::open(place.dir()));
-        let refusal = match (one, two) {
-            (Ok(_held), Err(refusal)) | (Err(refusal), Ok(_held)) => refusal,
-            (Ok(_), Ok(_)) => panic!("two brokers"),
-            (Err(_), Err(_)) => panic!("no broker"),
-        };
-        assert_eq!(refusal.code, Code::BrokerBusy);
-        assert!(refusal.message.contains(&format!("Process {}", std::process::id())), "{refusal}");
     }
 }
 
@@ -394,23 +442,41 @@ async fn t009_fifty_calls_at_once_keep_every_line_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_browser_that_stops_reading_is_cut_and_the_calls_above_the_cap_are_refused() {
+async fn a_client_above_its_share_waits_and_above_its_cap_is_refused() {
     let place = Place::new();
     let broker = place.broker().await;
     let mut host = place.chrome().await;
-    let mut calls: Vec<_> = (0..CALLS_MAX).map(|_| start(&broker, tabs(None))).collect();
-    for _ in 0..CALLS_MAX {
-        host.request().await;
+    let calls: Vec<_> = (0..CLIENT_OPEN_CALLS_MAX).map(|_| start(&broker, tabs(None))).collect();
+    let mut asked = Vec::new();
+    for _ in 0..CLIENT_CALLS_MAX {
+        asked.push(host.request().await.id);
     }
     assert_eq!(code(broker.call(tabs(None)).await), Code::BrokerBusy);
-    calls.drain(..).for_each(|call| call.abort());
-    tokio::time::sleep(ms(1)).await;
-    // Unread megabytes fill the kernel's buffer; then the queue fills, and the first cancel that finds no room cuts.
-    for _ in 0..=OUTBOX_FRAMES_MAX {
-        let big = call("page_fill", json!({"ref": "e1", "value": "x".repeat(1 << 20)}));
-        let running = start(&broker, Call { budget_ms: 10, ..big });
-        let _ = running.await.unwrap();
+    for _ in 0..CLIENT_OPEN_CALLS_MAX - CLIENT_CALLS_MAX {
+        host.done(asked.remove(0), "done").await;
+        asked.push(host.request().await.id);
     }
+    for id in asked {
+        host.done(id, "done").await;
+    }
+    for call in calls {
+        assert_eq!(call.await.unwrap(), Ok(outcome("done")));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_that_stops_reading_is_cut() {
+    let place = Place::new();
+    let broker = place.broker().await;
+    let _host = place.chrome().await;
+    // Unread megabytes fill the kernel's buffer, then the queue; what finds no room there is refused.
+    let mut last = None;
+    for _ in 0..=OUTBOX_BYTES_MAX >> 20 {
+        let big = call("page_fill", json!({"ref": "e1", "value": "x".repeat(1 << 20)}));
+        last = Some(code(start(&broker, Call { budget_ms: 10, ..big }).await.unwrap()));
+    }
+    assert_eq!(last, Some(Code::ExtensionNotReady));
+    tokio::time::sleep(ms(SLOW_READER_MS)).await;
     assert!(broker.browsers().is_empty());
 }
 
@@ -425,4 +491,245 @@ async fn what_breaks_the_protocol_after_attaching_is_cut() {
         host.sink.write_all(format!("{junk}\n").as_bytes()).await.unwrap();
         assert_eq!(code(running.await.unwrap()), Code::ConnectionLost, "{junk}");
     }
+}
+
+/// A call of a relay under way in a task of its own.
+fn ask(relay: &Arc<Relay>, call: Call) -> tokio::task::JoinHandle<Option<Result<Outcome, Refusal>>> {
+    let relay = relay.clone();
+    tokio::spawn(async move { relay.call(&call, Instant::now() + ms(CALL_BUDGET_MS)).await })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_relays_call_reaches_the_browser_and_its_answer_only_that_relay() {
+    let place = Place::new();
+    let broker = place.broker().await;
+    let mut host = place.chrome().await;
+    let (one, two) = (Arc::new(place.relay(1).await.unwrap()), Arc::new(place.relay(2).await.unwrap()));
+    let (progress, mut states) = mpsc::channel(4);
+    let first = ask(&one, Call { progress: Some(progress), ..tabs(None) });
+    let asked = host.request().await;
+    let second = ask(&two, tabs(None));
+    let asked_second = host.request().await;
+    assert_eq!(asked.caller.key, format!("{:032x}", 1));
+    assert_eq!((asked.caller.name.as_str(), asked.caller.image.as_str()), ("test", "/opt/client-1"));
+    assert!(!asked.caller.verified && asked_second.caller.key != asked.caller.key);
+    host.say(&BridgeResp::Progress { id: asked.id, state: ProgressState::Confirming }).await;
+    assert_eq!(states.recv().await, Some(ProgressState::Confirming));
+    host.done(asked_second.id, "for two").await;
+    assert_eq!(second.await.unwrap(), Some(Ok(outcome("for two"))));
+    host.done(asked.id, "for one").await;
+    assert_eq!(first.await.unwrap(), Some(Ok(outcome("for one"))));
+    let listed = one.call(&call("list_browsers", json!({})), Instant::now() + ms(1_000)).await;
+    assert!(listed.unwrap().unwrap().text.starts_with("chrome"));
+    drop(broker);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_relays_cancelled_call_and_a_relay_that_leaves_are_called_off_at_the_browser() {
+    let place = Place::new();
+    let _broker = place.broker().await;
+    let mut host = place.chrome().await;
+    let relay = Arc::new(place.relay(1).await.unwrap());
+    let running = ask(&relay, tabs(None));
+    let id = host.request().await.id;
+    running.abort();
+    assert_eq!(host.frame().await, Some(BridgeFrame::Notice(Notice::Cancel { id })));
+    let running = ask(&relay, tabs(None));
+    let id = host.request().await.id;
+    running.abort();
+    drop(running);
+    tokio::task::yield_now().await;
+    drop(relay);
+    assert_eq!(host.frame().await, Some(BridgeFrame::Notice(Notice::Cancel { id })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broker_that_dies_returns_what_it_did_not_dispatch_and_loses_what_it_did() {
+    let place = Place::new();
+    let broker = place.broker().await;
+    let relay = Arc::new(place.relay(1).await.unwrap());
+    let waiting = ask(&relay, tabs(Some("chrome")));
+    tokio::time::sleep(ms(10)).await;
+    let mut host = place.chrome().await;
+    let asked = host.request().await;
+    let undispatched = ask(&relay, tabs(Some("brave")));
+    tokio::time::sleep(ms(10)).await;
+    let broken: Option<Result<Outcome, Refusal>> = undispatched.await.unwrap();
+    assert_eq!(code(broken.unwrap()), Code::BrowserNotFound);
+    drop(host);
+    assert_eq!(code(waiting.await.unwrap().unwrap()), Code::ConnectionLost);
+    assert!(asked.id > 0);
+    let mut host = place.chrome().await;
+    let sent = ask(&relay, tabs(None));
+    host.request().await;
+    drop(host);
+    assert_eq!(code(sent.await.unwrap().unwrap()), Code::ConnectionLost);
+    let (undispatched, mut host) = (ask(&relay, tabs(None)), place.host("brave", 2, 1).await.unwrap());
+    let dispatched = ask(&relay, tabs(Some("brave")));
+    host.request().await;
+    host.request().await;
+    drop(undispatched);
+    drop(broker);
+    assert_eq!(code(dispatched.await.unwrap().unwrap()), Code::ConnectionLost);
+    assert!(!relay.is_attached());
+    assert_eq!(relay.call(&tabs(None), Instant::now() + ms(1_000)).await, None, "it was never dispatched");
+}
+
+#[tokio::test(start_paused = true)]
+async fn handing_over_returns_what_waits_lets_dispatched_calls_end_and_frees_the_lock() {
+    let place = Place::new();
+    let broker = place.broker().await;
+    let relay = Arc::new(place.relay(1).await.unwrap());
+    drop(place.host("brave", 2, 1).await.unwrap());
+    tokio::time::sleep(ms(10)).await;
+    let waiting = ask(&relay, tabs(Some("brave")));
+    let own = start(&broker, tabs(Some("chrome")));
+    tokio::time::sleep(ms(10)).await;
+    let mut host = place.chrome().await;
+    let id = host.request().await.id;
+    let ending = tokio::spawn({
+        let broker = broker.clone();
+        async move { broker.broker.hand_over().await }
+    });
+    assert_eq!(waiting.await.unwrap(), None, "returned, to be asked of the next broker");
+    assert!(matches!(place.relay(2).await, Err(Unattached::Absent(_))));
+    host.done(id, "still in time").await;
+    assert_eq!(own.await.unwrap(), Ok(outcome("still in time")));
+    ending.await.unwrap();
+    tokio::time::sleep(ms(1)).await;
+    assert!(!relay.is_attached() && host.frame().await.is_none());
+    drop(broker);
+    place.lock();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dispatched_call_that_does_not_end_holds_a_hand_over_up_for_a_bounded_time() {
+    let place = Place::new();
+    let broker = place.broker().await;
+    let mut host = place.chrome().await;
+    let relay = Arc::new(place.relay(1).await.unwrap());
+    let sent = ask(&relay, tabs(None));
+    host.request().await;
+    let begun = Instant::now();
+    broker.broker.hand_over().await;
+    assert!(begun.elapsed() <= ms(HAND_OVER_MS + LAST_LINES_MS));
+    assert_eq!(code(sent.await.unwrap().unwrap()), Code::ConnectionLost);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_kill_switch_ends_calls_cuts_browsers_and_lets_nobody_in_until_it_is_released() {
+    let place = Place::new();
+    let broker = place.broker().await;
+    let mut host = place.chrome().await;
+    let relay = Arc::new(place.relay(1).await.unwrap());
+    let (own, theirs) = (start(&broker, tabs(None)), ask(&relay, tabs(None)));
+    host.request().await;
+    host.request().await;
+    let records = place.records();
+    records.trust.engage().unwrap();
+    // The watch sees it without anybody asking for anything.
+    assert_eq!(code(own.await.unwrap()), Code::BridgeKilled);
+    assert_eq!(code(theirs.await.unwrap().unwrap()), Code::BridgeKilled);
+    while host.frame().await.is_some() {}
+    assert_eq!(place.host("chrome", 1, 1).await.err().unwrap().code, Code::BridgeKilled);
+    assert!(matches!(place.relay(2).await, Err(Unattached::Refused(r)) if r.code == Code::BridgeKilled));
+    assert_eq!(code(broker.call(tabs(None)).await), Code::BridgeKilled);
+    let engaged = records.trust.read().unwrap().engaged;
+    let present = Grant::Release { engaged }.answered("release the kill switch").unwrap();
+    records.trust.change(|state| kill::release(state, &present)).unwrap();
+    let mut host = place.chrome().await;
+    let running = ask(&relay, tabs(None));
+    let id = host.request().await.id;
+    host.done(id, "again").await;
+    assert_eq!(running.await.unwrap(), Some(Ok(outcome("again"))));
+}
+
+fn pair(records: &Records, list: &[u8]) {
+    let entries = |epoch: u64| list.iter().map(move |n| entry(*n, epoch)).collect();
+    records
+        .trust
+        .change(|state| {
+            state.clients = Some(entries(state.epoch));
+            Ok(())
+        })
+        .unwrap();
+}
+
+fn entry(n: u8, epoch: u64) -> crate::trust::state::ClientEntry {
+    crate::trust::state::ClientEntry {
+        name: format!("client-{n}"),
+        anchor: crate::trust::state::Anchor::Hash { sha256: Sha256([n; 32]) },
+        image: format!("/opt/client-{n}"),
+        script: crate::trust::state::ScriptRule::Native,
+        paused: false,
+        epoch,
+        paired_ms: 0,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn t083_the_first_pairing_cuts_unpaired_relays_and_tells_browsers_that_the_door_is_closed() {
+    let place = Place::new();
+    let broker = place.broker().await;
+    let mut host = place.chrome().await;
+    let (one, two) = (Arc::new(place.relay(1).await.unwrap()), Arc::new(place.relay(2).await.unwrap()));
+    let lost = ask(&two, tabs(None));
+    let id = host.request().await.id;
+    pair(&place.records(), &[0, 1]);
+    assert_eq!(code(lost.await.unwrap().unwrap()), Code::ClientNotAdmitted);
+    let mut lines = vec![host.line().await, host.line().await];
+    lines.sort();
+    assert_eq!(
+        lines,
+        [text::written(&Notice::Cancel { id }), text::written(&LinkNotice::Door { door: Door::Paired })]
+    );
+    while two.is_attached() {
+        tokio::time::sleep(ms(10)).await;
+    }
+    assert!(matches!(place.relay(2).await, Err(Unattached::Refused(r)) if r.code == Code::ClientNotAdmitted));
+    let running = ask(&one, tabs(None));
+    let asked = host.request().await;
+    assert!(asked.caller.verified);
+    host.done(asked.id, "paired").await;
+    assert_eq!(running.await.unwrap(), Some(Ok(outcome("paired"))));
+    drop(broker);
+}
+
+#[tokio::test(start_paused = true)]
+async fn t085_a_revoked_relays_answer_is_withheld_and_its_link_cut() {
+    let place = Place::new();
+    let records = place.records();
+    pair(&records, &[0, 1]);
+    let broker = place.broker().await;
+    let mut host = place.chrome().await;
+    let relay = Arc::new(place.relay(1).await.unwrap());
+    let running = ask(&relay, tabs(None));
+    let id = host.request().await.id;
+    pair(&records, &[0]);
+    // The answer is there before the watch looks again: the release itself judges.
+    host.done(id, "late").await;
+    assert_eq!(code(running.await.unwrap().unwrap()), Code::ClientRevoked);
+    drop(broker);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_recorded_is_not_done_and_what_is_done_is_recorded_before() {
+    let place = Place::new();
+    let broker = place.broker().await;
+    let mut host = place.chrome().await;
+    let running = start(&broker, call("page_fill", json!({"ref": "e1", "value": "s3cret"})));
+    let asked = host.request().await;
+    let log = std::fs::read_to_string(place.temp.path().join(".local/state/genkan/audit.log")).unwrap();
+    assert!(log.contains(r#""event_kind":"tool_call","surface":"broker","outcome":"begun""#), "{log}");
+    host.done(asked.id, "done").await;
+    running.await.unwrap().unwrap();
+    let file = place.temp.path().join(".local/state/genkan/audit.log");
+    let log = std::fs::read_to_string(&file).unwrap();
+    assert!(log.contains(r#""outcome":"done","tool":"page_fill""#) && log.contains("dur_ms"), "{log}");
+    assert!(!log.contains("s3cret") && log.contains("browser_attach"), "{log}");
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    assert!(broker.call(call("page_fill", json!({"ref": "e1", "value": "x"}))).await.is_err());
+    let quiet = tokio::time::timeout(ms(50), host.frame()).await;
+    assert!(quiet.is_err(), "nothing reached the browser: {quiet:?}");
 }

@@ -1,30 +1,129 @@
-//! Who asks, as far as it is known: the measured image of the parent process, and a name that the client gave
-//! itself. The key separates this process's clients from all others; nothing a client says can choose it.
+//! Who asks: the programs that hold the other ends of our standard streams, by the kernel's word.
+//!
+//! Decides that both measurements count, the one at start and the one at the first call: a program that started us and
+//! then became another, or handed our input to another, is as much the client as what came after it. The name that a
+//! client gives itself is a label only. It does not know who is admitted.
 
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
+use tokio::sync::Mutex;
 
 use crate::base::limits::CLIENT_NAME_CHARS_MAX;
+use crate::base::refusal::{Code, Refusal};
 use crate::base::shown::shown;
-use crate::wire::bridge::Caller;
+use crate::wire::client::{Client, Holder};
 
-/// What stays the same for all calls of one server process.
+/// Measures whoever holds the other ends now.
+pub type Measure = fn() -> Result<Client, Refusal>;
+
+/// Who stands in the entrance of this process.
 pub struct Entrance {
-    /// Random per process.
-    pub key: String,
-    /// Path of the parent's executable, as the kernel reports it; empty if it could not be measured.
-    pub image: String,
+    measure: Measure,
+    measured: Mutex<Measured>,
+}
+
+#[derive(Default)]
+struct Measured {
+    client: Option<Client>,
+    at_a_call: bool,
 }
 
 impl Entrance {
-    /// The caller of one request. Unverified: no list of paired clients exists yet.
-    pub fn caller(&self, request: &RequestContext<RoleServer>) -> Caller {
-        let name = request.client_info().map(|info| info.title.unwrap_or(info.name)).unwrap_or_default();
-        Caller {
-            key: self.key.clone(),
-            name: shown(&name, CLIENT_NAME_CHARS_MAX),
-            image: self.image.clone(),
-            verified: false,
+    /// Nobody was measured yet.
+    pub fn new(measure: Measure) -> Self {
+        Self { measure, measured: Mutex::default() }
+    }
+
+    /// The client as it was at start.
+    pub async fn at_start(&self) -> Result<Client, Refusal> {
+        let mut measured = self.measured.lock().await;
+        match &measured.client {
+            Some(client) => Ok(client.clone()),
+            None => Ok(measured.client.insert(self.measure().await?).clone()),
         }
+    }
+
+    /// The client as it was at start and at the first call, and whether that call has just shown more of it.
+    pub async fn at_call(&self) -> Result<(Client, bool), Refusal> {
+        let before = self.at_start().await?;
+        let mut measured = self.measured.lock().await;
+        if measured.at_a_call {
+            return Ok((before, false));
+        }
+        let both = joined(&before, &self.measure().await?)?;
+        let more = both != before;
+        *measured = Measured { client: Some(both.clone()), at_a_call: true };
+        Ok((both, more))
+    }
+
+    /// Images are read and hashed, which takes a while.
+    async fn measure(&self) -> Result<Client, Refusal> {
+        let measure = self.measure;
+        let failed = |error: tokio::task::JoinError| Refusal::new(Code::InternalError, error.to_string());
+        tokio::task::spawn_blocking(measure).await.map_err(failed)?
+    }
+}
+
+/// What the client calls itself, made fit to show; empty if it did not say.
+pub fn name(request: &RequestContext<RoleServer>) -> String {
+    let name = request.client_info().map(|info| info.title.unwrap_or(info.name)).unwrap_or_default();
+    let mut name = shown(&name, CLIENT_NAME_CHARS_MAX);
+    // What is spelt out may be longer than what was there.
+    if let Some((end, _)) = name.char_indices().nth(CLIENT_NAME_CHARS_MAX) {
+        name.truncate(end);
+    }
+    name
+}
+
+/// Every program of either measurement, the first one's first.
+fn joined(first: &Client, second: &Client) -> Result<Client, Refusal> {
+    let same = |one: &Holder, other: &Holder| one.image == other.image && one.script == other.script;
+    let mut holders = first.holders().to_vec();
+    for holder in second.holders() {
+        if !holders.iter().any(|known| same(known, holder)) {
+            holders.push(holder.clone());
+        }
+    }
+    Client::new(holders).map_err(|_| {
+        Refusal::new(
+            Code::ClientNotAdmitted,
+            "Too many programs hold the streams of this genkan process. Start genkan from the client itself.",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::client::{Image, Sha256};
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    fn holder(pid: u32, n: u8) -> Holder {
+        let (path, sha256) = (format!("/opt/{n}"), Sha256([n; 32]));
+        let image =
+            Image { path, device: 1, inode: n.into(), sha256, package: false, signer: None, replaced: false };
+        Holder { pid, image, interpreter: false, script: None }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_becomes_another_by_the_first_call_is_both() {
+        static TIMES: AtomicU8 = AtomicU8::new(1);
+        let entrance = Entrance::new(|| {
+            let n = TIMES.fetch_add(1, Ordering::SeqCst);
+            Ok(Client::new(vec![holder(n.into(), n)]).unwrap())
+        });
+        let images =
+            |client: &Client| client.holders().iter().map(|h| h.image.path.clone()).collect::<Vec<_>>();
+        assert_eq!(images(&entrance.at_start().await.unwrap()), ["/opt/1"]);
+        let (client, more) = entrance.at_call().await.unwrap();
+        assert!(more && images(&client) == ["/opt/1", "/opt/2"]);
+        let (client, more) = entrance.at_call().await.unwrap();
+        assert!(!more && client.holders().len() == 2, "it is measured twice and no more");
+    }
+
+    #[test]
+    fn another_process_of_the_same_program_adds_nothing() {
+        let (one, two) = (Client::new(vec![holder(1, 1)]).unwrap(), Client::new(vec![holder(2, 1)]).unwrap());
+        assert_eq!(joined(&one, &two).unwrap(), one);
     }
 }

@@ -14,8 +14,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use super::browsers;
-use super::caller::Entrance;
+use super::caller;
 use super::definitions;
 use super::door::Door;
 use super::eras;
@@ -24,7 +23,7 @@ use super::wait::{self, Hangup};
 use crate::base::limits::{CLIENT_NAME_CHARS_MAX, PROGRESS_STATES_MAX, TOOLS_TTL_MS};
 use crate::base::refusal::Refusal;
 use crate::base::shown::shown;
-use crate::bridge::catalogue::{self, BROWSER_ARG, Scope};
+use crate::bridge::catalogue::{self, BROWSER_ARG};
 use crate::os::fail_point;
 use crate::role::broker::Call;
 use crate::wire::bridge::Outcome;
@@ -33,8 +32,6 @@ use crate::wire::bridge::Outcome;
 pub struct McpServer {
     /// The way to the browsers.
     pub door: Arc<Door>,
-    /// Who stands in it.
-    pub entrance: Entrance,
     /// Whether the client's side has ended.
     pub hangup: Hangup,
     /// Whether the legacy era is served.
@@ -119,9 +116,6 @@ impl McpServer {
         context: &RequestContext<RoleServer>,
     ) -> Result<Outcome, Refusal> {
         tool.check(&args)?;
-        if tool.scope == Scope::Server {
-            return Ok(browsers::list(&self.door.broker().await?.browsers()));
-        }
         let browser = match args.remove(BROWSER_ARG.name) {
             Some(Value::String(browser)) => Some(browser),
             Some(_) | None => None,
@@ -131,11 +125,10 @@ impl McpServer {
             tool,
             browser,
             args,
-            caller: self.entrance.caller(context),
+            name: caller::name(context),
             budget_ms: wait::budget_ms(context.meta.get_progress_token().as_ref()),
             progress: Some(progress),
         };
-        let calling = async { self.door.broker().await?.call(call).await };
-        wait::accompanied(calling, context, self.hangup.clone(), states).await
+        wait::accompanied(self.door.call(call), context, self.hangup.clone(), states).await
     }
 }

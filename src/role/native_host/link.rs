@@ -7,7 +7,6 @@
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
@@ -17,6 +16,7 @@ use crate::base::limits::{
 };
 use crate::base::refusal::Refusal;
 use crate::os::runtime_dir::{Environment, RuntimeDir};
+use crate::os::socket::{ReadHalf, WriteHalf};
 use crate::os::stdio::{self, Incoming, Outbox, StreamFault};
 use crate::os::{OsRefusal, lock, log, random, socket};
 use crate::wire::bridge::{Capability, Door};
@@ -122,8 +122,8 @@ pub async fn keep(environment: Environment, claim: Claim, events: mpsc::Sender<L
 }
 
 struct AttachedLink {
-    lines: Incoming<OwnedReadHalf, Lines>,
-    sink: OwnedWriteHalf,
+    lines: Incoming<ReadHalf, Lines>,
+    sink: WriteHalf,
     door: Door,
     secret: [u8; SECRET_BYTES],
 }
@@ -167,8 +167,8 @@ async fn attach(
 }
 
 async fn shake(
-    mut lines: Incoming<OwnedReadHalf, Lines>,
-    mut sink: OwnedWriteHalf,
+    mut lines: Incoming<ReadHalf, Lines>,
+    mut sink: WriteHalf,
     secret: [u8; SECRET_BYTES],
     claim: &Claim,
 ) -> Result<AttachedLink, Unattached> {

@@ -1,9 +1,27 @@
-//! Who is on the other end, as far as the kernel says: user ids, our parent process and its executable.
+//! Who is on the other end, as far as the kernel says: user ids, running files, holders of our standard streams.
 //!
-//! Decides whether a user id is provably ours, and which browser a measured image is. Does not know whether an image is
-//! genuine: until programs are attested, a parent's path is a label for people, not a reason to trust.
+//! Decides which user id is provably ours, which peer of the bridge is this very program ([`attest`]), and who our
+//! client is ([`client`]). What cannot be measured is refused, never guessed. Whether a client may enter is not
+//! decided here. The words of this page about other programs are worth as much as the user's account: a program of the
+//! same user can run the genuine client, debug it, or write into its pipes.
+//!
+//! A platform is a `Process` that stays the one it was opened as (`peer_of`, `own`, `parent`, `other_ends`), says
+//! what it runs (`running`) and with which arguments, plus `receive` for the bridge.
+
+mod attested;
+mod client;
+mod image;
+mod script;
+#[cfg(target_os = "linux")]
+#[path = "linux/mod.rs"]
+mod system;
 
 use std::path::{Path, PathBuf};
+
+pub use attested::{Attested, attest};
+pub use client::client;
+pub use image::{Own, own};
+pub use system::{Sender, Sight, receive, sight};
 
 use super::browsers;
 use super::runtime_dir::our_uid;
@@ -38,7 +56,6 @@ pub fn label_of(image: Option<&Path>) -> &'static str {
 pub fn same_user(uid: u32) -> bool {
     uid == our_uid() && (uid != overflow_uid() || every_uid_is_mapped())
 }
-
 #[cfg(target_os = "linux")]
 fn image_of(pid: u32) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/exe")).ok()
