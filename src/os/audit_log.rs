@@ -124,6 +124,7 @@ impl AuditLog {
     }
 
     fn write(&self, class: Class, line: &[u8]) -> Result<(), OsRefusal> {
+        // INVARIANT records-10
         let lock = self.dir.lock(Duration::from_millis(RECORD_LOCK_MS.into()))?;
         let Some(file) = private_file::open(&self.dir, AUDIT_FILE, Access::Append)? else {
             return private_file::replace(&self.dir, &lock, AUDIT_FILE, line);
@@ -156,13 +157,14 @@ impl AuditLog {
         }
         let whole = whole(&private_file::read_open(&path, file, AUDIT_BYTES_MAX)?).len() as u64;
         file.set_len(whole).map_err(|error| OsRefusal::io("mend", &path, error))?;
-        log::warn(format_args!("cut {} bytes of an unfinished line from the end of {path:?}", size - whole));
+        log::info(format_args!("cut {} bytes of an unfinished line from the end of {path:?}", size - whole));
         Ok(whole)
     }
 
     /// Keeps the newest lines of each class, and the new line.
     fn compact(&self, lock: &DirLock, file: &File, line: &[u8]) -> Result<(), OsRefusal> {
         let bytes = private_file::read_open(&self.path(), file, AUDIT_BYTES_MAX)?;
+        // INVARIANT records-11
         let mut kept = kept(&bytes, AUDIT_CLASS_BYTES_MAX);
         kept.extend_from_slice(line);
         private_file::replace(&self.dir, lock, AUDIT_FILE, &kept)

@@ -27,6 +27,8 @@ pub struct PrivateDir {
 pub(super) enum Access {
     /// Reading.
     Read,
+    /// Reading what a plain file says, whoever may have written it.
+    Salvage,
     /// Reading, adding at the end, and cutting off from there.
     Append,
 }

@@ -17,6 +17,14 @@ pub(super) fn open(dir: &PrivateDir, name: &str, access: Access) -> Result<Optio
     dir.open.file(name, &dir.path_of(name), access)
 }
 
+/// The content of a plain file, whoever may have written it.
+pub(super) fn salvage(dir: &PrivateDir, name: &str, max: usize) -> Result<Option<Vec<u8>>, OsRefusal> {
+    match open(dir, name, Access::Salvage)? {
+        Some(file) => read_open(&dir.path_of(name), &file, max).map(Some),
+        None => Ok(None),
+    }
+}
+
 /// A file's content; `None` if there is no such file. One above `max` bytes is refused.
 pub(super) fn read(dir: &PrivateDir, name: &str, max: usize) -> Result<Option<Vec<u8>>, OsRefusal> {
     match open(dir, name, Access::Read)? {
@@ -55,6 +63,7 @@ pub(super) fn replace(dir: &PrivateDir, _lock: &DirLock, name: &str, bytes: &[u8
     let fresh = format!(".{name}.new");
     // What a crash left, or what somebody put there; under the lock it is nobody's work in progress.
     dir.open.remove(&fresh, &dir.path_of(&fresh))?;
+    // INVARIANT records-1
     let written =
         write_new(dir, &fresh, bytes).and_then(|()| dir.open.rename(&fresh, name, &dir.path_of(name)));
     if written.is_err() {

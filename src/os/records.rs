@@ -58,6 +58,7 @@ impl From<OsRefusal> for RecordRefusal {
 
 /// Reads a record; `None` only if there is no such file.
 pub fn read<R: Record>(dir: &PrivateDir) -> Result<Option<R>, RecordRefusal> {
+    // INVARIANT records-4
     let Some(bytes) = private_file::read(dir, R::NAME, R::BYTES_MAX)? else { return Ok(None) };
     let path = dir.path_of(R::NAME);
     match record::parse(&bytes) {

@@ -123,6 +123,7 @@ impl TrustStore {
         if unmarked {
             self.inner.heal();
         }
+        // INVARIANT records-9
         if state.killed {
             self.inner.latch.written(latched);
         } else if self.inner.latch.holds() {
@@ -140,6 +141,7 @@ impl TrustStore {
         change: impl FnOnce(&mut TrustState) -> Result<(), Refusal>,
     ) -> Result<TrustState, Refusal> {
         let inner = &*self.inner;
+        // INVARIANT records-5
         let lock = inner.dir.lock(inner.patience).map_err(|refusal| unwritten(&refusal))?;
         let latched = inner.latch.engaged();
         let before = inner.inspect().map_err(|damage| damage.refusal())?.state;
@@ -187,21 +189,16 @@ impl TrustStore {
         let inner = &*self.inner;
         let lock = inner.dir.lock(inner.patience).map_err(|refusal| unwritten(&refusal))?;
         let latched = inner.latch.engaged();
-        match inner.inspect() {
-            Ok(_) => {
-                let sentence = "The trust record is not damaged, so there is nothing to recover.";
-                return Err(Refusal::new(Code::InvalidArgument, sentence));
-            }
-            Err(
-                damage @ (Damage::Record(RecordRefusal::Newer { .. })
-                | Damage::Mark(RecordRefusal::Newer { .. })),
-            ) => {
-                return Err(damage.refusal());
-            }
-            Err(Damage::Record(_) | Damage::Mark(_) | Damage::Missing { .. } | Damage::Older { .. }) => {}
+        if let Some(newer) = inner.newer() {
+            return Err(newer.refusal());
         }
-        let seen = [inner.epoch_in(&inner.dir, TRUST_FILE, TRUST_FILE_BYTES_MAX), inner.epoch_in_mark()];
-        let state = TrustState::recovered(seen.into_iter().flatten().max().unwrap_or(0))?;
+        if inner.inspect().is_ok() {
+            let sentence = "The trust record is not damaged, so there is nothing to recover.";
+            return Err(Refusal::new(Code::InvalidArgument, sentence));
+        }
+        // INVARIANT records-8
+        let beyond = inner.highest_epoch().map_err(|refusal| unwritten(&refusal))?;
+        let state = TrustState::recovered(beyond)?;
         inner.write(&lock, &state)?;
         // A mark that stays unreadable would refuse the recovered record too.
         inner.raise(&lock, state.epoch).map_err(|refusal| unwritten(&refusal))?;
@@ -227,6 +224,7 @@ impl Inner {
             Some(dir) => records::read::<EpochMark>(dir).map_err(Damage::Mark)?.map_or(0, |mark| mark.epoch),
             None => 0,
         };
+        // INVARIANT records-6, records-7
         match records::read::<TrustState>(&self.dir).map_err(Damage::Record)? {
             None if mark == 0 => Ok(Found { state: TrustState::first_run(), unmarked: false }),
             None => Err(Damage::Missing { mark }),
@@ -273,15 +271,35 @@ impl Inner {
         }
     }
 
-    fn epoch_in_mark(&self) -> Option<u64> {
-        self.epoch_in(self.mark.as_ref()?, EPOCH_MARK_FILE, EPOCH_MARK_BYTES_MAX)
+    /// What a newer genkan wrote; it knows more than we do.
+    fn newer(&self) -> Option<Damage> {
+        let is_newer = |refusal: &RecordRefusal| matches!(refusal, RecordRefusal::Newer { .. });
+        let record = records::read::<TrustState>(&self.dir).err().filter(is_newer).map(Damage::Record);
+        let mark =
+            || records::read::<EpochMark>(self.mark.as_ref()?).err().filter(is_newer).map(Damage::Mark);
+        record.or_else(mark)
     }
 
-    /// What a file that is no good record still says about its epoch.
-    fn epoch_in(&self, dir: &PrivateDir, name: &str, max: usize) -> Option<u64> {
-        let bytes = private_file::read(dir, name, max).ok()??;
-        json::parse(&bytes).ok()?.get("epoch")?.as_u64()
+    /// The highest epoch that either file still says, be it damaged or open to others: it can only raise the next one.
+    /// A file that the system does not read might say a higher one, so nothing is decided without it.
+    fn highest_epoch(&self) -> Result<u64, OsRefusal> {
+        let record = epoch_in(&self.dir, TRUST_FILE, TRUST_FILE_BYTES_MAX)?;
+        let mark = match &self.mark {
+            Some(dir) => epoch_in(dir, EPOCH_MARK_FILE, EPOCH_MARK_BYTES_MAX)?,
+            None => None,
+        };
+        Ok(record.max(mark).unwrap_or(0))
     }
+}
+
+fn epoch_in(dir: &PrivateDir, name: &str, max: usize) -> Result<Option<u64>, OsRefusal> {
+    let bytes = match private_file::salvage(dir, name, max) {
+        Ok(bytes) => bytes.unwrap_or_default(),
+        Err(refusal @ OsRefusal::Io { .. }) => return Err(refusal),
+        // No plain file: it says nothing.
+        Err(_) => return Ok(None),
+    };
+    Ok(json::parse(&bytes).ok().and_then(|value| value.get("epoch")?.as_u64()))
 }
 
 impl Damage {

@@ -103,6 +103,7 @@ impl core::error::Error for RecordFault {}
 
 /// Reads a record of any version that the ladder reaches.
 pub fn parse<R: Record>(bytes: &[u8]) -> Result<R, RecordFault> {
+    // INVARIANT records-2
     if bytes.len() > R::BYTES_MAX {
         return Err(RecordFault::TooLarge);
     }
@@ -127,6 +128,7 @@ pub fn written<R: Record>(record: &R) -> Result<Vec<u8>, RecordFault> {
     if bytes.len() > R::BYTES_MAX { Err(RecordFault::TooLarge) } else { Ok(bytes) }
 }
 
+// INVARIANT records-3
 fn climb<R: Record>(stored: u64, members: Members) -> Result<Members, RecordFault> {
     let (first, current) = (u64::from(R::FIRST_VERSION), current::<R>());
     if stored > current {

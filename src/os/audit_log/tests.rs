@@ -111,6 +111,7 @@ fn a_line_that_a_killed_writer_left_unfinished_is_no_record_and_joins_no_other()
     assert_eq!((tail.records, tail.damaged), (vec![grant(1), grant(3)], 0));
 }
 
+// SHOWS records-11
 #[test]
 fn a_full_log_keeps_the_newest_of_each_class_and_no_noise_pushes_out_a_grant() {
     let place = Place::new();

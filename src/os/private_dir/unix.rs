@@ -46,12 +46,12 @@ impl OpenDir {
     }
 
     pub fn file(&self, name: &str, path: &Path, access: Access) -> Result<Option<File>, OsRefusal> {
-        let access = match access {
-            Access::Read => OFlags::RDONLY,
+        let direction = match access {
+            Access::Read | Access::Salvage => OFlags::RDONLY,
             Access::Append => OFlags::RDWR | OFlags::APPEND,
         };
         // NONBLOCK, or a planted FIFO would hold us here.
-        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags = direction | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.0, name, flags, Mode::empty()) {
             Ok(fd) => File::from(fd),
             Err(Errno::NOENT) => return Ok(None),
@@ -60,7 +60,11 @@ impl OpenDir {
             }
             Err(error) => return Err(OsRefusal::io("open", path, error)),
         };
-        check_file(path, &stat(&file, path)?)?;
+        let stat = stat(&file, path)?;
+        match access {
+            Access::Read | Access::Append => check_file(path, &stat)?,
+            Access::Salvage => check_plain(path, &stat)?,
+        }
         Ok(Some(file))
     }
 
@@ -179,9 +183,15 @@ fn check_private(path: &Path, stat: &Stat) -> Result<(), OsRefusal> {
     Ok(())
 }
 
+fn check_plain(path: &Path, stat: &Stat) -> Result<(), OsRefusal> {
+    let plain = FileType::from_raw_mode(stat.st_mode).is_file();
+    if plain { Ok(()) } else { Err(OsRefusal::NotAPlainFile { path: path.into() }) }
+}
+
 fn check_file(path: &Path, stat: &Stat) -> Result<(), OsRefusal> {
+    check_plain(path, stat)?;
     let (path, mode) = (path.to_path_buf(), mode_of(stat));
-    if !FileType::from_raw_mode(stat.st_mode).is_file() || stat.st_nlink != 1 {
+    if stat.st_nlink != 1 {
         Err(OsRefusal::NotAPlainFile { path })
     } else if stat.st_uid != our_uid() {
         Err(OsRefusal::Foreign { path, owner: stat.st_uid })

@@ -48,12 +48,18 @@ impl OpenDir {
     pub fn file(&self, _name: &str, path: &Path, access: Access) -> Result<Option<File>, OsRefusal> {
         let mut options = File::options();
         match access {
-            Access::Read => options.read(true),
+            Access::Read | Access::Salvage => options.read(true),
             // Leave to append only would be none to cut off what was never whole.
             Access::Append => options.read(true).write(true),
         };
         match files::open(path, &mut options, SHARED) {
-            Ok(file) => check_file(&file, path).map(|()| Some(file)),
+            Ok(file) => {
+                match access {
+                    Access::Read | Access::Append => check_file(&file, path)?,
+                    Access::Salvage => check_plain(&file, path)?,
+                }
+                Ok(Some(file))
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(OsRefusal::io("open", path, error)),
         }
@@ -135,9 +141,15 @@ fn nature(file: &File, path: &Path) -> Result<Nature, OsRefusal> {
     files::nature(file).map_err(|error| OsRefusal::io("examine", path, error))
 }
 
-fn check_file(file: &File, path: &Path) -> Result<(), OsRefusal> {
+fn check_plain(file: &File, path: &Path) -> Result<(), OsRefusal> {
     let nature = nature(file, path)?;
-    if nature.folder || !nature.plain || nature.names != 1 {
+    let plain = !nature.folder && nature.plain;
+    if plain { Ok(()) } else { Err(OsRefusal::NotAPlainFile { path: path.into() }) }
+}
+
+fn check_file(file: &File, path: &Path) -> Result<(), OsRefusal> {
+    check_plain(file, path)?;
+    if nature(file, path)?.names != 1 {
         return Err(OsRefusal::NotAPlainFile { path: path.into() });
     }
     check_ours_alone(file, path)

@@ -115,6 +115,7 @@ fn t061_a_record_that_claims_another_version_than_it_has_is_refused() {
     assert!(matches!(lamp("{\"n\":7,\"version\":6}\n"), Err(RecordFault::Json(JsonFault::Shape(_)))));
 }
 
+// SHOWS records-2
 #[test]
 fn t062_any_other_text_of_the_same_value_is_corrupt() {
     let good = "{\"count\":7,\"on\":true,\"version\":6}\n";

@@ -1,0 +1,304 @@
+//! What is promised about records on disk, and the smallest machine that keeps it.
+//!
+//! It decides what each step on the trust record must show, given what lies in two files: the record and its mark. It
+//! knows time, locks and system calls only as steps, and nothing of the program it is compared with. What happens inside
+//! one write is not seen here; the fault sweep interrupts that at every system call.
+//!
+//! - records-1: a record is replaced whole. Whoever reads it, and whoever starts after a crash at any point, finds the
+//!   old or the new one, and the next change works.
+//! - records-2: only the one text that would be written for a record is one. Everything else is damage, never a default.
+//! - records-3: a record of an older version climbs one rung a version to what would be written now. One below the
+//!   floor and one above our version are refused and named.
+//! - records-4: missing, unreadable, damaged and of another version are different things.
+//! - records-5: a change happens in the next epoch, alone, and on what is on disk now; one that is refused leaves
+//!   everything as it was.
+//! - records-6: a missing record is a first run only where no mark says that there was one.
+//! - records-7: a record older than its mark is refused. One ahead of its mark counts, and its mark is put right.
+//! - records-8: what cannot be used allows nothing and is changed by nothing but recovery: the switch on, nobody paired,
+//!   an epoch above all that either file says. A record that is good, or a newer program's, is not recovered.
+//! - records-9: a switch that could not be written holds in the process that was asked, until the record says the same.
+//! - records-10: an audit line is in the log whole or not at all, and is there before what it records is done.
+//! - records-11: a full log keeps the newest lines of each class; no amount of one class pushes out another.
+
+/// What a record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trust {
+    pub epoch: u64,
+    pub killed: bool,
+    /// When it was last engaged.
+    pub engaged: u64,
+    /// Whether there is a list of clients. Nobody is ever on it here.
+    pub list: bool,
+}
+
+const FIRST_RUN: Trust = Trust { epoch: 0, killed: false, engaged: 0, list: false };
+
+/// What lies where the record should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record {
+    Missing,
+    Good(Trust),
+    /// As good, but others may read it.
+    Loose(Trust),
+    /// As good, but its version is not known yet.
+    Newer(Trust),
+    /// Not a record; it may still say an epoch.
+    Damaged(Option<u64>),
+}
+
+/// What lies where the mark should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    Missing,
+    At(u64),
+    Damaged(Option<u64>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Read,
+    /// A change that makes a list.
+    List,
+    /// A change that is refused by whoever asked for it.
+    Decline,
+    Engage,
+    /// Refused where the switch is off.
+    Release,
+    /// Engaging while the record cannot be written.
+    EngageUnwritten,
+    /// A change that was killed after the record and before the mark.
+    CutShort,
+    Recover,
+    /// The process ends and another begins.
+    Restart,
+    /// Somebody keeps a copy of the record.
+    Keep,
+    /// Somebody puts a copy in its place; the oldest is 0.
+    PutBack(usize),
+    RemoveRecord,
+    RemoveMark,
+    DamageRecord(Option<u64>),
+    DamageMark(Option<u64>),
+    Loosen,
+    MakeNewer,
+}
+
+/// What the step itself returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    Nothing,
+    State(Trust),
+    /// Nothing is allowed: no record counts.
+    Closed,
+    /// Whoever asked, or the rules, said no.
+    Declined,
+    /// It could not be written.
+    Unwritten,
+}
+
+/// The cases in which a step may find the files, for the table of what was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Case {
+    FirstRun,
+    Good,
+    Killed,
+    HeldInMemory,
+    AheadOfMark,
+    BehindMark,
+    Gone,
+    Damaged,
+    Loose,
+    Newer,
+    DamagedMark,
+}
+
+pub const CASES: [Case; 11] = [
+    Case::FirstRun,
+    Case::Good,
+    Case::Killed,
+    Case::HeldInMemory,
+    Case::AheadOfMark,
+    Case::BehindMark,
+    Case::Gone,
+    Case::Damaged,
+    Case::Loose,
+    Case::Newer,
+    Case::DamagedMark,
+];
+
+#[derive(Clone, Debug)]
+pub struct Machine {
+    pub record: Record,
+    pub mark: Mark,
+    /// Engaged in memory alone.
+    pub held: bool,
+    pub kept: Vec<Record>,
+    pub last: Seen,
+    pub steps: Vec<Step>,
+}
+
+impl Machine {
+    pub fn new() -> Self {
+        Machine {
+            record: Record::Missing,
+            mark: Mark::Missing,
+            held: false,
+            kept: vec![],
+            last: Seen::Nothing,
+            steps: vec![],
+        }
+    }
+
+    pub fn step(&mut self, step: Step) {
+        self.steps.push(step);
+        self.last = match step {
+            Step::Read => self.read(),
+            Step::List => self.change(|trust| {
+                trust.list = true;
+                true
+            }),
+            Step::Decline => self.change(|_| false),
+            Step::Engage => {
+                let seen = self.change(|trust| {
+                    (trust.killed, trust.engaged) = (true, trust.epoch);
+                    true
+                });
+                self.held |= seen == Seen::Closed;
+                seen
+            }
+            Step::Release => self.change(|trust| core::mem::replace(&mut trust.killed, false)),
+            Step::EngageUnwritten => {
+                self.held = true;
+                Seen::Unwritten
+            }
+            Step::CutShort => {
+                let mark = self.mark;
+                let seen = self.change(|_| true);
+                self.mark = mark;
+                self.held = false;
+                if seen == Seen::Closed { seen } else { Seen::Nothing }
+            }
+            Step::Recover => self.recover(),
+            Step::Restart => {
+                self.held = false;
+                Seen::Nothing
+            }
+            Step::Keep | Step::PutBack(_) | Step::RemoveRecord | Step::RemoveMark => self.meddle(step),
+            Step::DamageRecord(_) | Step::DamageMark(_) | Step::Loosen | Step::MakeNewer => self.meddle(step),
+        };
+    }
+
+    pub fn case(&self) -> Case {
+        let mark = match self.mark {
+            Mark::Damaged(_) => return Case::DamagedMark,
+            Mark::At(epoch) => epoch,
+            Mark::Missing => 0,
+        };
+        match self.record {
+            Record::Missing if mark == 0 => {
+                if self.held {
+                    Case::HeldInMemory
+                } else {
+                    Case::FirstRun
+                }
+            }
+            Record::Missing => Case::Gone,
+            Record::Damaged(_) => Case::Damaged,
+            Record::Loose(_) => Case::Loose,
+            Record::Newer(_) => Case::Newer,
+            Record::Good(trust) if trust.epoch < mark => Case::BehindMark,
+            Record::Good(trust) if trust.epoch > mark => Case::AheadOfMark,
+            Record::Good(_) if self.held => Case::HeldInMemory,
+            Record::Good(trust) if trust.killed => Case::Killed,
+            Record::Good(_) => Case::Good,
+        }
+    }
+
+    /// The record that counts.
+    fn counting(&self) -> Option<Trust> {
+        match (self.case(), self.record) {
+            (Case::FirstRun | Case::HeldInMemory, Record::Missing) => Some(FIRST_RUN),
+            (Case::Good | Case::Killed | Case::HeldInMemory | Case::AheadOfMark, Record::Good(trust)) => {
+                Some(trust)
+            }
+            _ => None,
+        }
+    }
+
+    fn read(&mut self) -> Seen {
+        let Some(mut trust) = self.counting() else { return Seen::Closed };
+        if self.record != Record::Missing {
+            self.mark = Mark::At(trust.epoch);
+        }
+        if trust.killed {
+            self.held = false;
+        } else if self.held {
+            (trust.killed, trust.engaged) = (true, trust.epoch + 1);
+        }
+        Seen::State(trust)
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Trust) -> bool) -> Seen {
+        let Some(mut trust) = self.counting() else { return Seen::Closed };
+        trust.epoch += 1;
+        if self.held {
+            (trust.killed, trust.engaged) = (true, trust.epoch);
+        }
+        if !change(&mut trust) {
+            return Seen::Declined;
+        }
+        (self.record, self.mark, self.held) = (Record::Good(trust), Mark::At(trust.epoch), false);
+        Seen::State(trust)
+    }
+
+    fn recover(&mut self) -> Seen {
+        if matches!(self.record, Record::Newer(_)) {
+            return Seen::Closed;
+        }
+        if self.counting().is_some() {
+            return Seen::Declined;
+        }
+        let record = match self.record {
+            Record::Good(trust) | Record::Loose(trust) | Record::Newer(trust) => trust.epoch,
+            Record::Damaged(says) => says.unwrap_or(0),
+            Record::Missing => 0,
+        };
+        let mark = match self.mark {
+            Mark::At(epoch) => epoch,
+            Mark::Damaged(says) => says.unwrap_or(0),
+            Mark::Missing => 0,
+        };
+        let epoch = record.max(mark) + 1;
+        let trust = Trust { epoch, killed: true, engaged: epoch, list: true };
+        (self.record, self.mark, self.held) = (Record::Good(trust), Mark::At(epoch), false);
+        Seen::State(trust)
+    }
+
+    /// What others do to the files.
+    fn meddle(&mut self, step: Step) -> Seen {
+        match step {
+            Step::Keep => {
+                if let Record::Good(_) = self.record {
+                    self.kept.push(self.record);
+                }
+            }
+            Step::PutBack(n) => self.record = self.kept.get(n).copied().unwrap_or(self.record),
+            Step::RemoveRecord => self.record = Record::Missing,
+            Step::RemoveMark => self.mark = Mark::Missing,
+            Step::DamageRecord(says) => self.record = Record::Damaged(says),
+            Step::DamageMark(says) => self.mark = Mark::Damaged(says),
+            Step::Loosen => {
+                if let Record::Good(trust) = self.record {
+                    self.record = Record::Loose(trust);
+                }
+            }
+            Step::MakeNewer => {
+                if let Record::Good(trust) = self.record {
+                    self.record = Record::Newer(trust);
+                }
+            }
+            _ => {}
+        }
+        Seen::Nothing
+    }
+}
