@@ -57,7 +57,8 @@ export async function bareHost(home: Home, pageUrl: string, args: string[]): Pro
   };
   manifest.allowed_origins = [`chrome-extension://${new URL(worker.url()).hostname}/`];
   fs.writeFileSync(path.join(manifests, 'floor.json'), JSON.stringify(manifest));
-  const page = context.pages()[0] ?? (await context.newPage());
+  // Beside the first tab, as in the profile that genkan is measured in: the same query, the same two tabs.
+  const page = await context.newPage();
   await page.goto(pageUrl);
   await worker.evaluate(async () => await (globalThis as unknown as { go(): Promise<void> }).go());
   const rows = await until('the bare host to finish', () => {
