@@ -117,6 +117,7 @@ impl TrustStore {
     }
 
     /// The record as it is now.
+    // INVARIANT kill-7
     pub fn read(&self) -> Result<TrustState, Refusal> {
         let latched = self.inner.latch.engaged();
         let Found { mut state, unmarked } = self.inner.inspect().map_err(|damage| damage.refusal())?;
@@ -188,6 +189,7 @@ impl TrustStore {
         let lock = inner.dir.lock(inner.patience).map_err(|refusal| unwritten(&refusal))?;
         let latched = inner.latch.engaged();
         match inner.inspect() {
+            // INVARIANT kill-8
             Ok(_) => {
                 let sentence = "The trust record is not damaged, so there is nothing to recover.";
                 return Err(Refusal::new(Code::InvalidArgument, sentence));
