@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use genkan::os::{log, platform, runtime_dir::Environment};
 use genkan::role::argv::{self, Invocation, USAGE};
-use genkan::role::{doctor, mcp, native_host};
+use genkan::role::{admin, doctor, mcp, native_host};
 
 fn main() -> ExitCode {
     abort_on_panic();
@@ -42,6 +42,13 @@ fn run(invocation: Invocation) -> ExitCode {
             let examined = doctor::examine(&environment, &options);
             print(&examined.text);
             if examined.healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Invocation::Command(command) => {
+            if admin::run(&environment, &command) {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
         }
         Invocation::Help => print(USAGE),
         Invocation::Version => print(concat!("genkan ", env!("CARGO_PKG_VERSION"), "\n")),

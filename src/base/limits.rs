@@ -189,6 +189,10 @@ pub const INTENT_MS: u32 = 120_000;
 /// Milliseconds for which a client may keep tool definitions.
 pub const TOOLS_TTL_MS: u32 = 3_600_000;
 
+/// Milliseconds for a person to type the words of a grant.
+pub const TERMINAL_WAIT_MS: u32 = 120_000;
+/// Bytes of a line typed at the terminal.
+pub const TERMINAL_LINE_BYTES_MAX: usize = 512;
 /// Paired clients.
 pub const CLIENTS_MAX: usize = 64;
 /// Characters of a path that a sentence shows.

@@ -14,6 +14,7 @@ pub mod peer;
 pub mod platform;
 pub mod private_dir;
 mod private_file;
+pub mod program;
 pub mod random;
 pub mod records;
 mod refusal;
@@ -24,6 +25,7 @@ pub mod signals;
 pub mod socket;
 pub mod state_dir;
 pub mod stdio;
+pub mod terminal;
 pub mod trust_store;
 mod user;
 #[cfg(windows)]

@@ -117,6 +117,7 @@ impl TrustStore {
     }
 
     /// The record as it is now.
+    // INVARIANT kill-7
     pub fn read(&self) -> Result<TrustState, Refusal> {
         let latched = self.inner.latch.engaged();
         let Found { mut state, unmarked } = self.inner.inspect().map_err(|damage| damage.refusal())?;
@@ -192,6 +193,7 @@ impl TrustStore {
         if let Some(newer) = inner.newer() {
             return Err(newer.refusal());
         }
+        // INVARIANT kill-8
         if inner.inspect().is_ok() {
             let sentence = "The trust record is not damaged, so there is nothing to recover.";
             return Err(Refusal::new(Code::InvalidArgument, sentence));

@@ -4,12 +4,15 @@
 //! because that is how browsers call one; any origin but our extension's is refused. Refuses every argument it does not
 //! know, with the usage. Touches nothing: whoever asked acts on the answer.
 
+mod commands;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::base::identity::PINNED_EXTENSION_ORIGIN;
 use crate::os::browsers;
 use crate::wire::bridge::is_label;
+pub use commands::{Command, Pairing, Scripts, Who};
 
 const EXTENSION_SCHEME: &str = "chrome-extension://";
 
@@ -23,7 +26,28 @@ Usage:
   genkan doctor --fix [--browser NAME]    register with chrome or chromium (not named: those found)
   genkan doctor --fix --manifest-dir DIR  register with one browser profile's NativeMessagingHosts folder
   genkan --native-host [--label NAME]     the browser's end; browsers start it themselves
-  genkan --help | --version
+  genkan help | --help | --version
+
+Stop and go on:
+  genkan kill                             stop everything, at once and until you release it
+  genkan unkill                           release; asks you at the terminal
+
+Who may speak (no list yet: any program that runs as you; the first pairing closes the door):
+  genkan pair-client --name NAME --exec PATH     let a program in; asks you at the terminal
+  genkan pair-client --name NAME --this-parent   the program that starts this command
+  genkan pair-client --name NAME --hash HASH     any file with this SHA-256
+  genkan pair-client --name NAME --signer NAME   what this signer signed (not on Linux)
+      --script PATH                              for an interpreter: exactly this script
+      --any-script                               for an interpreter: whatever it runs
+  genkan pause-client NAME [--resume]     suspend; --resume asks you at the terminal
+  genkan revoke-client NAME               take access away, also from what is under way
+  genkan list-clients [--json]            who is paired
+
+Look back:
+  genkan audit [--limit N] [--json] [--follow]   what was allowed, refused and done; 200 records unless said
+  genkan recover-trust                    replace a damaged trust record: all stopped, nobody paired; asks you
+
+Exit codes: 0 done; 1 refused or failed, said in one sentence on standard error; 2 not understood.
 
 Environment:
   GENKAN_LOG         error, warn (default), info, debug or trace; always to standard error
@@ -42,6 +66,8 @@ pub enum Invocation {
     },
     /// Report on the installation, and repair it.
     Doctor(DoctorOptions),
+    /// Decide who may speak, or look back.
+    Command(Command),
     /// Print the usage.
     Help,
     /// Print the version.
@@ -81,7 +107,10 @@ pub fn parse(arguments: &[OsString]) -> Result<Invocation, Misuse> {
         ["--version" | "-V"] => Ok(Invocation::Version),
         ["doctor", rest @ ..] => doctor(rest, arguments.get(1..).unwrap_or_default()).map(Invocation::Doctor),
         words if words.iter().any(|word| is_host_word(word)) => native_host(words),
-        [unknown, ..] => Err(unexpected(unknown)),
+        [unknown, ..] => match commands::parse(&words, arguments) {
+            Some(command) => command.map(Invocation::Command),
+            None => Err(unexpected(unknown)),
+        },
     }
 }
 
@@ -156,6 +185,22 @@ mod tests {
 
     fn read(words: &[&str]) -> Result<Invocation, Misuse> {
         parse(&words.iter().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn every_command_of_the_usage_is_on_the_page_and_none_is_invented() {
+        let command = |line: &str| {
+            line.split("  ").next().unwrap_or_default().trim_matches(['|', '`', ' ']).to_string()
+        };
+        let usage =
+            USAGE.lines().filter(|line| line.starts_with("  genkan")).map(|line| command(line.trim_start()));
+        let page = include_str!("../../docs/cli.md").replace("\\|", "|");
+        let page = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `"))
+            .map(|line| line.split('`').next().unwrap_or_default().to_string());
+        let sorted = |lines: Vec<String>| std::collections::BTreeSet::from_iter(lines);
+        assert_eq!(sorted(usage.collect()), sorted(page.collect()));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a process of this program can be.
 
+pub mod admin;
 pub mod argv;
 pub mod broker;
 pub mod doctor;

@@ -48,14 +48,17 @@ impl Admitted {
 
 /// Judges a client against the record as it is now.
 pub fn decide(state: &TrustState, client: &Client) -> Result<Admitted, Refusal> {
+    // INVARIANT kill-1
     if state.killed {
         return Err(Refusal::plain(Code::BridgeKilled));
     }
+    // INVARIANT admission-3, admission-4
     let Some(list) = &state.clients else {
         let name = shown(client.name(), CLIENT_NAME_CHARS_MAX);
         return Ok(Admitted { epoch: state.epoch, name, entries: Vec::new(), verified: false });
     };
     let mut entries = Vec::new();
+    // INVARIANT admission-1
     for holder in client.holders() {
         let entry = covering(list, holder)?;
         entries.push((entry.name.clone(), entry.epoch));
@@ -67,18 +70,21 @@ pub fn decide(state: &TrustState, client: &Client) -> Result<Admitted, Refusal> 
 /// Judges anew a client that was admitted before something was begun for it. Whatever the person withdrew in between
 /// stays withdrawn for what was begun, even if the same was granted again since.
 pub fn recheck(before: &Admitted, state: &TrustState, client: &Client) -> Result<Admitted, Refusal> {
+    // INVARIANT admission-2
     if state.epoch < before.epoch {
         return Err(Refusal::new(
             Code::BridgeKilled,
             "The trust record is older than the one this call was allowed by, so nothing is allowed. `genkan doctor` says more.",
         ));
     }
+    // INVARIANT kill-3
     if state.engaged > before.epoch && !state.killed {
         return Err(Refusal::new(
             Code::BridgeKilled,
             "The kill switch was engaged while this was under way, so it is void. The switch is released again: ask anew.",
         ));
     }
+    // INVARIANT admission-6, admission-11
     let withdrawn = |refusal: &Refusal| before.verified && refusal.code == Code::ClientNotAdmitted;
     let now = decide(state, client)
         .map_err(|refusal| if withdrawn(&refusal) { revoked(before) } else { refusal })?;
@@ -97,6 +103,7 @@ fn revoked(before: &Admitted) -> Refusal {
 fn covering<'a>(list: &'a [ClientEntry], holder: &Holder) -> Result<&'a ClientEntry, Refusal> {
     let mut covering = list.iter().filter(|entry| covers(entry, holder));
     let Some(first) = covering.next() else { return Err(uncovered(list, holder)) };
+    // INVARIANT admission-7
     match core::iter::once(first).chain(covering).find(|entry| entry.paused) {
         None => Ok(first),
         Some(paused) => Err(Refusal::new(
@@ -123,6 +130,7 @@ fn is_anchored(anchor: &Anchor, holder: &Holder) -> bool {
     }
 }
 
+// INVARIANT admission-8
 fn is_scripted(rule: &ScriptRule, holder: &Holder) -> bool {
     match rule {
         ScriptRule::Native => !holder.interpreter,
@@ -136,6 +144,7 @@ fn is_scripted(rule: &ScriptRule, holder: &Holder) -> bool {
 /// Why no entry covers this holder: the nearest miss, and what the person can do.
 fn uncovered(list: &[ClientEntry], holder: &Holder) -> Refusal {
     let path = path(&holder.image.path);
+    // INVARIANT admission-5
     let changed =
         list.iter().find(|entry| entry.image == holder.image.path && !is_anchored(&entry.anchor, holder));
     if let Some(entry) = changed {

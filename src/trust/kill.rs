@@ -19,6 +19,7 @@ pub enum Engaged {
 
 /// Engages the switch. Never refused.
 pub fn engage(state: &mut TrustState) -> Engaged {
+    // INVARIANT kill-2
     let before = if state.killed { Engaged::Already } else { Engaged::Now };
     state.killed = true;
     state.engaged = state.epoch;
@@ -30,6 +31,7 @@ pub fn release(state: &mut TrustState, present: &Present) -> Result<(), Refusal>
     if !state.killed {
         return Err(Refusal::new(Code::InvalidArgument, "The kill switch is off already."));
     }
+    // INVARIANT kill-4, kill-5, kill-6
     if *present.grant() != (Grant::Release { engaged: state.engaged }) {
         return Err(Refusal::new(
             Code::UserDenied,

@@ -21,6 +21,7 @@ pub fn pair(
         Grant::Pair(candidate) => candidate,
         Grant::Release { .. } | Grant::Resume { .. } | Grant::Recover => return Err(another_question()),
     };
+    // INVARIANT admission-9, admission-10
     if *shown != measured {
         return Err(Refusal::new(
             Code::ClientChanged,

@@ -73,6 +73,7 @@ impl Grant {
 
     /// Takes what was typed in answer to the question that showed this grant.
     pub fn answered(self, typed: &str) -> Result<Present, Refusal> {
+        // INVARIANT kill-4, admission-9
         if typed.trim() == self.phrase() {
             Ok(Present { grant: self })
         } else {

@@ -120,6 +120,7 @@ impl TrustState {
     /// The state after one change: the change is whole and well formed in the next epoch, or there is none.
     pub fn changed(&self, change: impl FnOnce(&mut Self) -> Result<(), Refusal>) -> Result<Self, Refusal> {
         let mut state = self.clone();
+        // INVARIANT admission-2
         state.epoch = next(self.epoch)?;
         let epoch = state.epoch;
         change(&mut state)?;
