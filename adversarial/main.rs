@@ -10,6 +10,7 @@
 
 mod command_line;
 mod lying_extension;
+mod many_clients;
 mod mcp_client;
 mod other_user;
 mod same_user;

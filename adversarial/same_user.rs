@@ -159,18 +159,6 @@ fn t030_a_stale_lock_and_socket_are_taken_over_without_touching_the_process_with
     stranger.wait().unwrap();
 }
 
-/// Layer: os/lock.
-#[test]
-fn t032_of_several_started_at_once_exactly_one_holds_the_door() {
-    for _ in 0..25 {
-        let home = Home::new();
-        let mut all: Vec<_> = (0..4).map(|_| Serving::start(home.command(&[]))).collect();
-        let holders: Vec<_> =
-            all.iter_mut().filter_map(|one| one.holds_the_door().then_some(u64::from(one.pid()))).collect();
-        assert_eq!(holders, [home.lock().unwrap().0]);
-    }
-}
-
 /// Layers: os/lock, os/socket, os/runtime_dir.
 #[test]
 fn t070_files_are_private_under_an_open_umask() {

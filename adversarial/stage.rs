@@ -382,21 +382,53 @@ impl Serving {
         self.child.id()
     }
 
-    /// Whether this process holds the door, by its own answer to a call.
-    pub fn holds_the_door(&mut self) -> bool {
+    /// Asks for a tool without waiting for the answer.
+    pub fn ask(&mut self, id: u64, tool: &str, arguments: &Value) {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {},
         });
-        let params = json!({ "name": "list_browsers", "arguments": {}, "_meta": meta });
-        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-        writeln!(self.child.stdin.as_mut().unwrap(), "{call}").unwrap();
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer).unwrap();
-        let answer: Value = serde_json::from_str(&answer).unwrap();
-        let busy = answer.to_string().contains("BROKER_BUSY");
-        assert_eq!(answer["result"]["isError"], busy, "{answer}");
-        !busy
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+        // A server that has gone is seen in what it answers, not here.
+        let _ = writeln!(self.child.stdin.as_mut().unwrap(), "{call}");
+    }
+
+    /// The next answer: its id, and the text of its result; `None` once the server has gone.
+    pub fn answer(&mut self) -> Option<(u64, String)> {
+        let mut line = String::new();
+        if self.answers.read_line(&mut line).unwrap() == 0 {
+            return None;
+        }
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        let text = answer["result"]["content"][0]["text"].as_str();
+        Some((answer["id"].as_u64().unwrap(), text.unwrap_or_else(|| panic!("{answer}")).to_string()))
+    }
+
+    /// One call and its answer.
+    pub fn call(&mut self, tool: &str, arguments: &Value) -> String {
+        self.ask(1, tool, arguments);
+        self.answer().expect("an answer").1
+    }
+
+    /// Sends a signal, as a client or the person would.
+    pub fn signal(&self, name: &str) {
+        let pid = self.pid().to_string();
+        assert!(std::process::Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
+    }
+
+    /// Its client leaves.
+    pub fn hang_up(&mut self) {
+        self.child.stdin = None;
+    }
+
+    /// Waits for its end.
+    pub fn ended(&mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
     }
 }
 

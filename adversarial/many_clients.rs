@@ -1,0 +1,335 @@
+//! The attacker is one of several clients, or chance: servers start, die, are told to end and flood in any order, and a
+//! scripted extension behind the genuine host counts what reaches it. What must refuse is named at each test.
+
+use std::process::Command;
+
+use genkan::base::limits::{CLIENT_CALLS_MAX, TRUST_TICK_MS};
+use genkan::os::runtime_dir::Environment;
+use genkan::os::trust_store::TrustStore;
+use genkan::trust::state::{Anchor, ClientEntry, ScriptRule};
+use genkan::wire::client::Sha256;
+use serde_json::{Value, json};
+use sha2::Digest as _;
+
+use crate::stage::{Home, Host, Serving, done};
+
+/// The next request that reaches the extension, whatever the host says of itself meanwhile.
+fn request(host: &Host) -> Value {
+    loop {
+        let frame = host.hear();
+        if frame.get("op").is_some() {
+            return frame;
+        }
+    }
+}
+
+fn id(request: &Value) -> u64 {
+    request["id"].as_u64().unwrap()
+}
+
+fn focus(tab: u64) -> Value {
+    json!({ "tabId": tab })
+}
+
+/// A host that has introduced itself; it attaches as soon as there is a broker.
+fn browser(home: &Home) -> Host {
+    Host::greeted(home)
+}
+
+/// The record of this home, as the commands of the person change it.
+fn store(home: &Home) -> TrustStore {
+    let place = Some(home.path().as_os_str().to_owned());
+    TrustStore::open(&Environment { home: place, ..Environment::default() }).unwrap()
+}
+
+/// Pairs the program that runs these tests, or nobody.
+fn pair(home: &Home, us: bool) {
+    let image = std::fs::read("/proc/self/exe").unwrap();
+    let sha256 = Sha256(sha2::Sha256::digest(&image).into());
+    store(home)
+        .change(|state| {
+            let entry = ClientEntry {
+                name: "suite".into(),
+                anchor: Anchor::Hash { sha256 },
+                image: String::new(),
+                script: ScriptRule::Native,
+                paused: false,
+                epoch: state.epoch,
+                paired_ms: 0,
+            };
+            state.clients = Some(if us { vec![entry] } else { Vec::new() });
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Layer: os/lock and role/mcp/door. Two start at the same instant: one broker, the other relays, both are served.
+#[test]
+fn t032_two_started_at_the_same_instant_share_one_broker_200_times() {
+    let mut relayed = 0;
+    for _ in 0..200 {
+        let home = Home::new();
+        let mut both = [Serving::start(home.command(&[])), Serving::start(home.command(&[]))];
+        both.iter_mut().for_each(|one| one.ask(1, "list_browsers", &json!({})));
+        for one in &mut both {
+            assert!(one.answer().unwrap().1.contains("No browser is connected"));
+        }
+        let holder = home.lock().unwrap().0;
+        let holds = both.iter().filter(|one| u64::from(one.pid()) == holder).count();
+        assert_eq!(holds, 1);
+        relayed += both.len() - holds;
+    }
+    println!("t032: 200 pairs started, {relayed} relays");
+}
+
+/// Layer: bridge/clients. The last client leaves while another arrives: the living broker serves it, or one successor.
+#[test]
+fn t029_a_client_that_arrives_while_the_last_one_leaves_is_served_100_times() {
+    let home = Home::new();
+    let mut last = Serving::open(&home);
+    for _ in 0..100 {
+        let mut next = Serving::start(home.command(&[]));
+        next.ask(1, "list_browsers", &json!({}));
+        last.hang_up();
+        assert!(next.answer().unwrap().1.contains("No browser is connected"));
+        assert!(last.ended().success());
+        last = next;
+    }
+    println!("t029: 100 departures met an arrival");
+}
+
+/// Layer: role/broker. The client of the broker leaves; the broker serves on until the last relay has gone.
+#[test]
+fn a_broker_whose_client_left_serves_its_relays_and_ends_with_the_last() {
+    let home = Home::new();
+    let mut first = Serving::open(&home);
+    let mut second = Serving::start(home.command(&[]));
+    let mut host = browser(&home);
+    second.ask(1, "tab_focus", &focus(1));
+    let asked = request(&host);
+    first.hang_up();
+    host.say(&done(id(&asked), "still there"));
+    assert_eq!(second.answer().unwrap().1, "still there");
+    second.ask(2, "tab_focus", &focus(2));
+    let asked = request(&host);
+    host.say(&done(id(&asked), "and again"));
+    assert_eq!(second.answer().unwrap().1, "and again");
+    assert!(first.is_running());
+    second.hang_up();
+    assert!(second.ended().success() && first.ended().success());
+}
+
+/// Layer: role/relay. A broker killed in the middle: what it may have done is said to be lost, and never done again.
+#[test]
+fn a_broker_killed_outright_loses_what_it_dispatched_and_nothing_is_done_twice() {
+    let home = Home::new();
+    let first = Serving::open(&home);
+    let mut second = Serving::start(home.command(&[]));
+    let mut host = browser(&home);
+    second.ask(1, "tab_focus", &focus(1));
+    assert_eq!(request(&host)["args"], focus(1));
+    first.signal("KILL");
+    let (_, lost) = second.answer().unwrap();
+    assert!(lost.starts_with("CONNECTION_LOST"), "{lost}");
+    second.ask(2, "tab_focus", &focus(2));
+    let next = request(&host);
+    assert_eq!(next["args"], focus(2), "the first call never comes again");
+    host.say(&done(id(&next), "elected"));
+    assert_eq!(second.answer().unwrap(), (2, "elected".into()));
+    assert_eq!(home.lock().unwrap().0, u64::from(second.pid()));
+}
+
+/// Layer: role/broker. SIGTERM: the dispatched call ends where it is, the waiting one is served by the next broker.
+#[test]
+fn a_broker_told_to_end_lets_dispatched_calls_end_and_hands_the_rest_over() {
+    for signal in ["TERM", "INT"] {
+        let home = Home::new();
+        let mut first = Serving::open(&home);
+        let mut second = Serving::start(home.command(&[]));
+        let mut host = browser(&home);
+        second.ask(1, "tab_focus", &focus(1));
+        let sent = request(&host);
+        first.signal(signal);
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        second.ask(2, "tab_focus", &focus(2));
+        host.say(&done(id(&sent), "in time"));
+        assert_eq!(second.answer().unwrap(), (1, "in time".into()));
+        let handed = request(&host);
+        assert_eq!(handed["args"], focus(2));
+        host.say(&done(id(&handed), "handed over"));
+        assert_eq!(second.answer().unwrap(), (2, "handed over".into()));
+        assert!(first.ended().success(), "{signal}");
+    }
+}
+
+/// Layer: bridge/clients. One client floods; it gets its share and no more, and the other waits for nobody.
+#[test]
+fn t024_a_client_that_floods_does_not_keep_another_from_its_turn() {
+    let home = Home::new();
+    let mut flood = Serving::open(&home);
+    let mut other = Serving::start(home.command(&[]));
+    let mut host = browser(&home);
+    for n in 0..120 {
+        flood.ask(n, "tab_focus", &focus(n));
+    }
+    let flooded: Vec<Value> = (0..CLIENT_CALLS_MAX).map(|_| request(&host)).collect();
+    other.ask(1, "tab_focus", &focus(777));
+    let asked = request(&host);
+    assert_eq!(asked["args"], focus(777), "before the rest of the flood");
+    assert_ne!(asked["caller"]["key"], flooded[0]["caller"]["key"]);
+    host.say(&done(id(&asked), "served"));
+    assert_eq!(other.answer().unwrap().1, "served");
+    let mut waiting: Vec<u64> = flooded.iter().map(id).collect();
+    for n in 0..120 {
+        host.say(&done(waiting.remove(0), "x"));
+        assert_eq!(flood.answer().unwrap().1, "x");
+        if n < 120 - CLIENT_CALLS_MAX {
+            waiting.push(id(&request(&host)));
+        }
+    }
+}
+
+/// Layer: role/broker/relay. Each of many calls of four clients is answered with its own number, whatever the order.
+#[test]
+fn an_answer_reaches_only_the_caller_that_asked() {
+    let home = Home::new();
+    let mut all = vec![Serving::open(&home)];
+    all.extend((0..3).map(|_| Serving::start(home.command(&[]))));
+    let mut host = browser(&home);
+    for round in 0..50_u64 {
+        for (n, one) in (0..).zip(&mut all) {
+            one.ask(round, "tab_focus", &focus(round * 10 + n));
+        }
+        let mut asked: Vec<Value> = all.iter().map(|_| request(&host)).collect();
+        asked.rotate_left(usize::try_from(round).unwrap() % 4);
+        for call in asked.iter().rev() {
+            host.say(&done(id(call), &call["args"]["tabId"].to_string()));
+        }
+        for (n, one) in (0..).zip(&mut all) {
+            assert_eq!(one.answer().unwrap(), (round, (round * 10 + n).to_string()));
+        }
+    }
+}
+
+/// Layer: trust/admission, at the release of an answer.
+#[test]
+fn t085_a_client_revoked_during_its_call_gets_no_answer_and_no_next_call() {
+    let home = Home::new();
+    pair(&home, true);
+    let mut broker = Serving::open(&home);
+    let mut relay = Serving::start(home.command(&[]));
+    let mut host = browser(&home);
+    for (n, one) in [&mut broker, &mut relay].into_iter().enumerate() {
+        one.ask(1, "tab_focus", &focus(n as u64));
+        let asked = request(&host);
+        assert_eq!(asked["caller"]["verified"], true);
+        pair(&home, false);
+        host.say(&done(id(&asked), "secret"));
+        let (_, text) = one.answer().unwrap();
+        assert!(text.starts_with("CLIENT_REVOKED"), "{text}");
+        assert!(one.call("tab_focus", &focus(9)).starts_with("CLIENT_NOT_ADMITTED"));
+        pair(&home, true);
+    }
+}
+
+/// Layer: bridge/clients, by the watch alone: nobody asks for anything.
+#[test]
+fn t083_the_first_entry_of_a_list_ends_the_calls_of_unpaired_clients_at_once() {
+    let home = Home::new();
+    let mut broker = Serving::open(&home);
+    let mut relay = Serving::start(home.command(&[]));
+    let host = browser(&home);
+    broker.ask(1, "tab_focus", &focus(1));
+    relay.ask(1, "tab_focus", &focus(2));
+    let asked = [id(&request(&host)), id(&request(&host))];
+    pair(&home, false);
+    for one in [&mut broker, &mut relay] {
+        let (_, text) = one.answer().unwrap();
+        assert!(text.starts_with("CLIENT_NOT_ADMITTED"), "{text}");
+    }
+    let mut called_off: Vec<u64> = Vec::new();
+    while called_off.len() < 2 {
+        let frame = host.hear();
+        if frame["type"] == "cancel" {
+            called_off.push(id(&frame));
+        }
+    }
+    called_off.sort_unstable();
+    assert_eq!(called_off, asked);
+}
+
+/// Layer: trust/kill, in the broker: calls of the broker's own client and of relays end, and no act starts afterwards.
+#[test]
+fn t072_the_kill_switch_ends_the_calls_of_every_client_and_nothing_starts_afterwards() {
+    let home = Home::new();
+    let mut broker = Serving::open(&home);
+    let mut relay = Serving::start(home.command(&[]));
+    let host = browser(&home);
+    broker.ask(1, "tab_focus", &focus(1));
+    relay.ask(1, "tab_focus", &focus(2));
+    (request(&host), request(&host));
+    store(&home).engage().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(TRUST_TICK_MS.into()));
+    for one in [&mut broker, &mut relay] {
+        let (_, text) = one.answer().unwrap();
+        assert!(text.starts_with("BRIDGE_KILLED"), "{text}");
+        for tool in ["list_browsers", "tab_list"] {
+            assert!(one.call(tool, &json!({})).starts_with("BRIDGE_KILLED"));
+        }
+    }
+}
+
+/// Layer: os/own_image. An update replaces the program on disk while it works.
+#[test]
+fn t042_a_program_replaced_on_disk_takes_no_new_calls_and_the_new_one_takes_over() {
+    let home = Home::new();
+    let program = home.path().join("genkan-program");
+    std::fs::copy(crate::stage::binary(), &program).unwrap();
+    let start = || {
+        let mut command = Command::new(&program);
+        let plain = home.command(&[]);
+        command.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Serving::start(command)
+    };
+    let mut old = start();
+    home.await_broker(old.pid());
+    assert!(old.call("list_browsers", &json!({})).contains("No browser"));
+    let update = home.path().join("update");
+    std::fs::copy(crate::stage::binary(), &update).unwrap();
+    std::fs::rename(&update, &program).unwrap();
+    let mut new = start();
+    assert!(new.call("list_browsers", &json!({})).contains("No browser"));
+    assert_eq!(home.lock().unwrap().0, u64::from(new.pid()));
+    assert!(!old.ended().success(), "it says why and ends");
+}
+
+/// Layer: os/socket. Descriptors run out; the broker neither dies nor spins, and serves once there are some again.
+#[test]
+fn t031_a_broker_without_descriptors_survives_and_serves_again() {
+    let home = Home::new();
+    let inner = format!("ulimit -n 24; exec '{}'", crate::stage::binary());
+    let plain = home.command(&[]);
+    let mut shell = Command::new("/bin/sh");
+    shell.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell.args(["-c", &inner]);
+    let mut broker = Serving::start(shell);
+    home.await_broker(broker.pid());
+    let ticks = || -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", broker.pid())).unwrap();
+        let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    };
+    let crowd: Vec<_> =
+        (0..64).filter_map(|_| std::os::unix::net::UnixStream::connect(home.socket()).ok()).collect();
+    let before = ticks();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let spent = ticks() - before;
+    assert!(spent < 100, "half a processor went into waiting: {spent} ticks in two seconds");
+    drop(crowd);
+    let end = std::time::Instant::now() + crate::stage::HANG;
+    let mut next = Serving::start(home.command(&[]));
+    while !next.call("list_browsers", &json!({})).contains("No browser") {
+        assert!(std::time::Instant::now() < end, "a relay is served again");
+    }
+    assert!(broker.is_running());
+}
