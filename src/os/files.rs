@@ -47,20 +47,70 @@ pub fn read(path: &Path, max: usize) -> Result<Option<Vec<u8>>, OsRefusal> {
     if bytes.len() > max { Err(OsRefusal::TooLarge { path: path.into() }) } else { Ok(Some(bytes)) }
 }
 
-/// Device and inode, or volume and index: the same for the same file only.
-#[cfg(unix)]
-pub fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata(path).map(|file| (file.dev(), file.ino()))
+/// What can be seen of a file without reading it: as long as this stands, so does its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Device and inode, or volume and index: the same for the same file only.
+    pub file: (u64, u64),
+    /// Its size.
+    pub size: u64,
+    /// When its content last changed, and when anything about it did (on Windows: when it was made), in the system's
+    /// finest unit.
+    pub changed: [i128; 2],
 }
 
-/// Device and inode, or volume and index: the same for the same file only.
+impl Seen {
+    /// An open file.
+    #[cfg(unix)]
+    pub fn of(file: &File) -> std::io::Result<Self> {
+        file.metadata().map(|file| Self::of_metadata(&file))
+    }
+
+    /// Whatever has this path; a link as itself.
+    #[cfg(unix)]
+    pub fn at(path: &Path) -> std::io::Result<Self> {
+        std::fs::symlink_metadata(path).map(|file| Self::of_metadata(&file))
+    }
+
+    #[cfg(unix)]
+    fn of_metadata(file: &std::fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        let nanos = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+        Self {
+            file: (file.dev(), file.ino()),
+            size: file.size(),
+            changed: [nanos(file.mtime(), file.mtime_nsec()), nanos(file.ctime(), file.ctime_nsec())],
+        }
+    }
+
+    /// An open file.
+    #[cfg(windows)]
+    pub fn of(file: &File) -> std::io::Result<Self> {
+        let nature = super::windows::files::nature(file)?;
+        Ok(Self { file: (nature.volume, nature.index), size: nature.size, changed: nature.changed })
+    }
+
+    /// Whatever has this path; a link as itself.
+    #[cfg(windows)]
+    pub fn at(path: &Path) -> std::io::Result<Self> {
+        use std::os::windows::fs::OpenOptionsExt;
+        // No access at all is enough to look, and keeps nobody out.
+        let mut options = File::options();
+        options.access_mode(0);
+        Self::of(&super::windows::files::open(path, &mut options, super::windows::files::SHARED)?)
+    }
+}
+
+/// Reads a part of a file, wherever others read.
+#[cfg(unix)]
+pub fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> std::io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, bytes, offset)
+}
+
+/// Reads a part of a file, wherever others read.
 #[cfg(windows)]
-pub fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
-    use std::os::windows::fs::OpenOptionsExt;
-    let file =
-        super::windows::files::open(path, File::options().access_mode(0), super::windows::files::SHARED)?;
-    super::windows::files::nature(&file).map(|nature| (nature.volume, nature.index))
+pub fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> std::io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, bytes, offset)
 }
 
 fn write_new(path: &Path, bytes: &[u8], purpose: Purpose) -> std::io::Result<()> {

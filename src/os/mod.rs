@@ -27,7 +27,7 @@ pub mod state_dir;
 pub mod stdio;
 pub mod terminal;
 pub mod trust_store;
-mod user;
+pub(crate) mod user;
 #[cfg(windows)]
 mod windows;
 

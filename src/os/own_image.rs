@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use super::files::identity;
+use super::files::Seen;
 
 /// Taken once, at start: once the file is gone, the kernel no longer names its path.
 #[derive(Clone, Debug)]
@@ -18,13 +18,13 @@ impl OwnImage {
     /// Of this process; `None` if the system does not say where its file lies.
     pub fn of_this_process() -> Option<Self> {
         let path = std::env::current_exe().ok()?;
-        let identity = identity(&path).ok()?;
+        let identity = Seen::at(&path).ok()?.file;
         Some(Self { path, identity })
     }
 
     /// Whether its path leads to another file now, or to none.
     pub fn is_replaced(&self) -> bool {
-        identity(&self.path).ok() != Some(self.identity)
+        Seen::at(&self.path).ok().map(|seen| seen.file) != Some(self.identity)
     }
 
     /// Where it lies, for people.
@@ -42,7 +42,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("genkan");
         std::fs::write(&path, "old").unwrap();
-        let own = OwnImage { identity: identity(&path).unwrap(), path: path.clone() };
+        let own = OwnImage { identity: Seen::at(&path).unwrap().file, path: path.clone() };
         assert!(!own.is_replaced());
         let new = temp.path().join("new");
         std::fs::write(&new, "new").unwrap();

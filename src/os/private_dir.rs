@@ -33,17 +33,6 @@ pub(super) enum Access {
     Append,
 }
 
-/// What can be seen of a file without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
-    /// Device and inode, or volume and index: the same for the same file only.
-    pub file: (u64, u64),
-    /// Its size.
-    pub size: u64,
-    /// When its content, and when anything about it, last changed, in the system's finest unit.
-    pub changed: [i128; 2],
-}
-
 impl PrivateDir {
     /// Makes our directory below `parent` if it is missing, and checks it. `parent` itself is made only if it is ours to make.
     pub(super) fn below(parent: &Path, ours_to_make: bool) -> Result<Self, OsRefusal> {

@@ -10,7 +10,8 @@ use std::io::Write;
 use std::path::Path;
 
 use super::OsRefusal;
-use super::private_dir::{Access, DirLock, PrivateDir, Seen, system};
+use super::files::{self, Seen};
+use super::private_dir::{Access, DirLock, PrivateDir, system};
 
 /// Opens a file that is as ours must be; `None` if there is none.
 pub(super) fn open(dir: &PrivateDir, name: &str, access: Access) -> Result<Option<File>, OsRefusal> {
@@ -44,7 +45,7 @@ pub(super) fn read_open(path: &Path, file: &File, max: usize) -> Result<Vec<u8>,
     let mut bytes = vec![0; size + 1];
     let mut length = 0;
     while let Some(rest) = bytes.get_mut(length..).filter(|rest| !rest.is_empty()) {
-        match system::read_at(file, rest, length as u64) {
+        match files::read_at(file, rest, length as u64) {
             Ok(0) => break,
             Ok(read) => length += read,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
@@ -90,7 +91,7 @@ pub(super) fn append(file: &File, bytes: &[u8]) -> std::io::Result<()> {
 pub(super) fn byte_at(path: &Path, file: &File, offset: u64) -> Result<u8, OsRefusal> {
     let mut byte = [0];
     loop {
-        let error = match system::read_at(file, &mut byte, offset) {
+        let error = match files::read_at(file, &mut byte, offset) {
             Ok(0) => std::io::ErrorKind::UnexpectedEof.into(),
             Ok(_) => return Ok(byte[0]),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,

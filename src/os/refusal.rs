@@ -80,7 +80,7 @@ pub enum OsRefusal {
     /// The other end of a socket is not provably the same user.
     PeerNotUs {
         /// Its user id as the kernel reports it.
-        uid: u32,
+        uid: User,
     },
     /// The other end of the bridge is another program, or a copy of this one.
     PeerForeign {

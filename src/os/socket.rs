@@ -1,64 +1,52 @@
-//! The bridge socket: 0600 in the private runtime directory, this very program on both ends by the kernel's word.
+//! The bridge socket, private to us: this very program on both ends by the kernel's word.
 //!
 //! Decides who may exchange a first byte: a peer of our user that runs the file we run. Refuses everybody else before
 //! reading or writing anything, cuts a connection once another process writes to it or passes descriptors over it, and
 //! removes a stale socket only in the hands of the lock holder. Does not know the handshake that follows, nor who else
 //! may read what we write to a peer that handed its end on.
 
+#[cfg(target_os = "linux")]
+#[path = "socket/senders.rs"]
+mod reading;
+#[cfg(target_os = "macos")]
+#[path = "socket/plain.rs"]
+mod reading;
+#[cfg_attr(unix, path = "socket/unix.rs")]
+#[cfg_attr(windows, path = "socket/windows.rs")]
+mod system;
+
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use interprocess::local_socket::{ConnectOptions, GenericFilePath, ListenerOptions, Name, ToFsName};
-use interprocess::os::unix::local_socket::ListenerOptionsExt;
-use interprocess::os::unix::uds_local_socket::tokio as uds;
-use rustix::fs::{AtFlags, FileType};
-use rustix::io::Errno;
-use rustix::net::Shutdown;
-use tokio::io::unix::AsyncFd;
-use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+pub use self::system::{ReadHalf, WriteHalf, answers};
 use super::lock::RunLock;
-use super::peer::{self, Attested};
 use super::runtime_dir::RuntimeDir;
-use super::{OsRefusal, log};
-use crate::base::identity::SOCKET_FILE;
+use super::{OsRefusal, log, peer};
 
-const PRIVATE: u32 = 0o600;
 /// Pause after the kernel could not give us a connection (no descriptors, no memory): such errors repeat at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The broker's end.
 pub struct Listener {
-    inner: uds::Listener,
+    inner: system::Listening,
 }
 
 impl Listener {
     /// Binds the socket. The lock proves that whatever lies there is stale.
-    pub fn bind(dir: &RuntimeDir, _lock: &RunLock) -> Result<Self, OsRefusal> {
-        use interprocess::local_socket::traits::tokio::Listener as _;
+    pub fn bind(dir: &RuntimeDir, lock: &RunLock) -> Result<Self, OsRefusal> {
         // Peers are compared with our own image; hashing it takes longer than they should wait.
         peer::own()?;
-        remove_stale(dir)?;
-        let refusal = |error| OsRefusal::io("bind", &dir.path_of(SOCKET_FILE), error);
-        let options =
-            ListenerOptions::new().name(name(dir).map_err(refusal)?).mode(PRIVATE as _).reclaim_name(false);
-        let inner = uds::Listener::from_options(options).map_err(refusal)?;
-        // Connections inherit it, so that the first message already names its sender.
-        want_credentials(inner.inner())?;
-        Ok(Self { inner })
+        Ok(Self { inner: system::Listening::bind(dir, lock)? })
     }
 
     /// The next peer that runs this program as this user. Others are cut off unread and only logged.
     pub async fn accept(&self) -> BridgeStream {
-        use interprocess::local_socket::traits::tokio::Listener as _;
         loop {
-            match self.inner.accept().await.map(UnixStream::from) {
+            match self.inner.accept().await {
                 Ok(stream) => match BridgeStream::admit(stream) {
                     Ok(stream) => return stream,
                     Err(refusal) => log::warn(format_args!("refused a connection: {refusal}")),
@@ -74,16 +62,7 @@ impl Listener {
 
 /// Connects to the broker and checks that it is this program, run by this user. An absent broker is `OsRefusal::Io`.
 pub async fn dial(dir: &RuntimeDir) -> Result<BridgeStream, OsRefusal> {
-    use interprocess::local_socket::traits::tokio::Stream as _;
-    let refusal = |error| OsRefusal::io("reach", &dir.path_of(SOCKET_FILE), error);
-    let options = ConnectOptions::new().name(name(dir).map_err(refusal)?);
-    let stream = uds::Stream::from_options(&options).await.map_err(refusal)?;
-    BridgeStream::admit(stream.into())
-}
-
-/// Whether anything answers there, without saying a word to it.
-pub fn answers(dir: &RuntimeDir) -> io::Result<()> {
-    std::os::unix::net::UnixStream::connect(dir.address_of(SOCKET_FILE)).map(drop)
+    BridgeStream::admit(system::connect(dir).await?)
 }
 
 /// A connection whose other end is this program, run by our user.
@@ -93,93 +72,20 @@ pub struct BridgeStream {
     writer: WriteHalf,
 }
 
-/// The writing half; dropping it ends what the peer reads.
-pub type WriteHalf = OwnedWriteHalf;
-
 impl BridgeStream {
     /// The peer that was measured: for a listener whoever connected, for a dialler whoever listens.
     pub fn peer_pid(&self) -> Option<u32> {
-        Some(self.reader.peer.pid())
+        Some(self.reader.peer_pid())
     }
 
-    /// Both directions.
+    /// Both directions. Dropping the writing half ends what the peer reads.
     pub fn into_split(self) -> (ReadHalf, WriteHalf) {
         (self.reader, self.writer)
     }
 
-    fn admit(inner: UnixStream) -> Result<Self, OsRefusal> {
-        want_credentials(&inner)?;
-        let peer = peer::attest(&inner)?;
-        let end = watched(peer.end())
-            .map_err(|error| OsRefusal::io("watch the peer of", Path::new(SOCKET_FILE), error))?;
-        let (inner, writer) = inner.into_split();
-        Ok(Self { reader: ReadHalf { inner, peer, end, left: None, cut: false }, writer })
-    }
-}
-
-/// The reading half: bytes of the measured peer and of nobody else.
-#[derive(Debug)]
-pub struct ReadHalf {
-    inner: OwnedReadHalf,
-    peer: Attested,
-    /// Readable once the peer has ended.
-    end: AsyncFd<OwnedFd>,
-    /// Bytes that are still believed once the peer has ended: those that lay here when we noticed. Its number may
-    /// belong to another process afterwards.
-    left: Option<u64>,
-    cut: bool,
-}
-
-impl ReadHalf {
-    fn notice_end(&mut self, cx: &mut Context<'_>) {
-        if self.left.is_none() && self.end.poll_read_ready(cx).is_ready() {
-            self.left = Some(rustix::io::ioctl_fionread(self.inner.as_ref()).unwrap_or(0));
-        }
-    }
-
-    /// Reads once; whatever is not the peer's cuts the connection.
-    fn read(&mut self, buf: &mut ReadBuf<'_>) -> io::Result<()> {
-        let socket: &UnixStream = self.inner.as_ref();
-        let believed = self.left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
-        let part = buf.initialize_unfilled_to(buf.remaining().min(believed));
-        let received = socket.try_io(Interest::READABLE, || peer::receive(socket, part))?;
-        if received.bytes == 0 {
-            return Ok(());
-        }
-        let allowed = if received.descriptors {
-            Err(OsRefusal::DescriptorsPassed { peer: self.peer.pid() })
-        } else {
-            self.peer.sent(received.sender.as_ref())
-        };
-        if let Err(refusal) = allowed {
-            self.cut = true;
-            let _ = rustix::net::shutdown(socket, Shutdown::Both);
-            log::warn(format_args!("cut a connection: {refusal}"));
-            return Err(io::Error::other(refusal));
-        }
-        self.left = self.left.map(|left| left.saturating_sub(received.bytes as u64));
-        buf.advance(received.bytes);
-        Ok(())
-    }
-}
-
-impl AsyncRead for ReadHalf {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        loop {
-            self.notice_end(cx);
-            if self.cut || self.left == Some(0) || buf.remaining() == 0 {
-                return Poll::Ready(Ok(()));
-            }
-            ready!(self.inner.as_ref().poll_read_ready(cx))?;
-            match self.read(buf) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                result => return Poll::Ready(result),
-            }
-        }
+    fn admit(stream: system::Stream) -> Result<Self, OsRefusal> {
+        let (reader, writer) = system::admit(stream)?;
+        Ok(Self { reader, writer })
     }
 }
 
@@ -207,41 +113,6 @@ impl AsyncWrite for BridgeStream {
     }
 }
 
-#[allow(unsafe_code, reason = "the runtime watches numbers, not descriptors")]
-fn watched(end: BorrowedFd<'_>) -> io::Result<AsyncFd<OwnedFd>> {
-    let end = end.try_clone_to_owned()?;
-    // SAFETY: the descriptor is our own copy, goes into the watch, and is neither closed nor replaced before it.
-    let end = unsafe { AsyncFd::register_with_interest(end, Interest::READABLE) };
-    end.map_err(|error| io::Error::other(error.to_string()))
-}
-
-/// Has the kernel name the sender of everything that is read here.
-fn want_credentials(socket: impl AsFd) -> Result<(), OsRefusal> {
-    rustix::net::sockopt::set_socket_passcred(socket, true)
-        .map_err(|error| OsRefusal::io("watch the senders of", Path::new(SOCKET_FILE), error))
-}
-
-fn name(dir: &RuntimeDir) -> io::Result<Name<'static>> {
-    dir.address_of(SOCKET_FILE).to_fs_name::<GenericFilePath>().map(Name::into_owned)
-}
-
-/// Only a socket is removed: anything else was not left behind by us.
-fn remove_stale(dir: &RuntimeDir) -> Result<(), OsRefusal> {
-    let path = dir.path_of(SOCKET_FILE);
-    match rustix::fs::statat(dir, SOCKET_FILE, AtFlags::SYMLINK_NOFOLLOW) {
-        Err(Errno::NOENT) => return Ok(()),
-        Err(error) => return Err(OsRefusal::io("examine", &path, error)),
-        Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::Socket => {
-            return Err(OsRefusal::NotAPlainFile { path });
-        }
-        Ok(_) => {}
-    }
-    match rustix::fs::unlinkat(dir, SOCKET_FILE, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(OsRefusal::io("remove", &path, error)),
-    }
-}
-
 /// Whether a failed [`dial`] only means that no broker runs.
 pub fn is_absent(refusal: &OsRefusal) -> bool {
     matches!(refusal, OsRefusal::Io { kind: ErrorKind::NotFound | ErrorKind::ConnectionRefused, .. })
@@ -250,15 +121,18 @@ pub fn is_absent(refusal: &OsRefusal) -> bool {
 #[cfg(test)]
 mod tests {
     use std::mem::MaybeUninit;
+    use std::os::fd::AsFd;
     use std::os::unix::fs::PermissionsExt;
 
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixStream;
 
     use super::super::lock::Acquired;
     use super::super::runtime_dir::Environment;
     use super::*;
+    use crate::base::identity::SOCKET_FILE;
 
     fn open(below: &std::path::Path) -> (RuntimeDir, RunLock) {
         let environment = Environment { xdg_runtime_dir: Some(below.into()), ..Environment::default() };

@@ -5,16 +5,19 @@
 //! to non-blocking behind the back of whoever shares it: where the runtime cannot wait for one as it is, a thread does,
 //! which costs two changes of thread a message. Does not know what a message means.
 
+#[cfg(unix)]
+mod direct;
+#[cfg(windows)]
+#[path = "stdio/threaded.rs"]
 mod direct;
 
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use self::direct::Direct;
+use self::direct::{Direct, take_stdout};
 use super::fail_point;
 use crate::base::limits::OUTBOX_FRAMES_MAX;
 use crate::wire::framing::{FrameFault, Lines, NmFrames};
@@ -237,8 +240,7 @@ pub fn stream_outbox<W: AsyncWrite + Unpin + Send + 'static>(sink: W) -> (Outbox
 pub fn stdout_outbox() -> io::Result<(Outbox, oneshot::Receiver<()>)> {
     // A descriptor of our own: the standard handle would split messages at every LF. What anything else prints goes to
     // standard error from here on, because standard output is protocol.
-    let stdout = io::stdout().as_fd().try_clone_to_owned()?;
-    rustix::stdio::dup2_stdout(io::stderr())?;
+    let stdout = take_stdout()?;
     let (outbox, queued) = outbox();
     let (ended, end) = oneshot::channel();
     match Direct::writing(&stdout) {
@@ -252,7 +254,7 @@ pub fn stdout_outbox() -> io::Result<(Outbox, oneshot::Receiver<()>)> {
         None => {
             _ = std::thread::spawn(move || {
                 fail_point::reach("writer");
-                write_through(std::fs::File::from(stdout), queued.0);
+                write_through(stdout, queued.0);
                 let _ = ended.send(());
             })
         }

@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::private_dir::{DirLock, PrivateDir, Seen};
+use super::files::Seen;
+use super::private_dir::{DirLock, PrivateDir};
 use super::private_file;
 use super::records::{self, RecordRefusal};
 use super::runtime_dir::Environment;

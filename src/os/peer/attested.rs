@@ -6,10 +6,11 @@
 //! every message must carry the credentials of the process that was measured. It does not know what a debugger made
 //! the genuine program do, nor who else reads what we write.
 
-use std::os::fd::{AsFd, BorrowedFd};
-
+use super::End;
 use super::image::{self, Own};
-use super::system::{Process, Sender};
+use super::system::Process;
+#[cfg(target_os = "linux")]
+use super::system::Sender;
 use crate::os::OsRefusal;
 
 /// A peer that was measured.
@@ -25,11 +26,19 @@ impl Attested {
     }
 
     /// Becomes readable when the process ends.
-    pub fn end(&self) -> BorrowedFd<'_> {
+    #[cfg(target_os = "linux")]
+    pub fn end(&self) -> std::os::fd::BorrowedFd<'_> {
         self.process.end()
     }
 
+    /// Whether it has not ended yet.
+    #[cfg(not(target_os = "linux"))]
+    pub fn lives(&self) -> bool {
+        self.process.lives()
+    }
+
     /// Refuses a message that another process sent, or that nobody is named for.
+    #[cfg(target_os = "linux")]
     pub fn sent(&self, sender: Option<&Sender>) -> Result<(), OsRefusal> {
         let is_peer = |sender: &&Sender| sender.pid == self.pid() && super::same_user(sender.uid);
         match sender.filter(is_peer) {
@@ -41,10 +50,10 @@ impl Attested {
     }
 }
 
-/// Measures the peer of a connected socket. For a dialler that is the process that began to listen.
-pub fn attest(socket: impl AsFd) -> Result<Attested, OsRefusal> {
+/// Measures the peer of a connected socket or pipe. For a dialler that is the process that began to listen.
+pub fn attest(end: &impl End) -> Result<Attested, OsRefusal> {
     let own = image::own()?;
-    let process = Process::peer_of(socket.as_fd())?;
+    let process = Process::peer_of(end)?;
     if !process.shares_our_view()? {
         return Err(OsRefusal::PeerElsewhere { pid: process.pid() });
     }

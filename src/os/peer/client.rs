@@ -11,7 +11,7 @@ use super::script;
 use super::system::Process;
 use crate::base::limits::{CLIENT_PATH_BYTES_MAX, GATEWAYS_MAX, HOLDERS_MAX};
 use crate::os::OsRefusal;
-use crate::wire::client::{Client, Holder};
+use crate::wire::client::{Client, Holder, Image};
 
 /// Measures our client now: at the start, and again at its first call. Hashing a large program takes its time; call it
 /// where waiting is allowed.
@@ -59,7 +59,7 @@ fn measured(own: &Own, process: &Process) -> Result<Option<Holder>, OsRefusal> {
     if running.path.as_os_str().len() > CLIENT_PATH_BYTES_MAX {
         return Err(no_client("the path of its client's program is too long"));
     }
-    let image = image::measure(&running)?;
+    let image = Image { signer: process.signer(&running), ..image::measure(&running)? };
     let interpreter = script::is_interpreter(&running.path);
     let script = if interpreter { script::of(process, &running.path) } else { None };
     // Had it become another program while it was measured, image and script might not belong together.

@@ -4,9 +4,8 @@
 //! A file that changes while it is read, is larger than the bound or no plain file is refused. A hash is computed once
 //! for each state of a file in this process. It does not know what a good image is.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -15,12 +14,15 @@ use sha2::Digest as _;
 use super::system::Process;
 use crate::base::limits::IMAGE_FILE_BYTES_MAX;
 use crate::os::OsRefusal;
+use crate::os::files::{self, Seen};
 use crate::wire::client::{Image, Sha256};
 
 const PIECE: usize = 256 * 1024;
 /// A client, its script and our own image, measured at several times; the oldest gives way.
 const DIGESTS_MAX: usize = 64;
+#[cfg(unix)]
 const ROOT: u32 = 0;
+#[cfg(unix)]
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// A file that a process runs, open.
@@ -32,35 +34,13 @@ pub struct Running {
     pub file: File,
 }
 
-/// A state of a file: as long as this stands, so does its hash. The change time cannot be set back by its owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct State {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl State {
-    fn of(file: &Metadata) -> Self {
-        Self {
-            device: file.dev(),
-            inode: file.ino(),
-            size: file.size(),
-            modified: (file.mtime(), file.mtime_nsec()),
-            changed: (file.ctime(), file.ctime_nsec()),
-        }
-    }
-}
-
 /// Measures one running file.
 pub fn measure(running: &Running) -> Result<Image, OsRefusal> {
     let (sha256, state) = digest(&running.file, &running.path)?;
     Ok(Image {
         path: text(&running.path),
-        device: state.device,
-        inode: state.inode,
+        device: state.file.0,
+        inode: state.file.1,
         sha256,
         package: is_package(&running.path, &state),
         signer: None,
@@ -73,20 +53,20 @@ pub fn hash(file: &File, path: &Path) -> Result<Sha256, OsRefusal> {
     digest(file, path).map(|(sha256, _)| sha256)
 }
 
-fn digest(file: &File, path: &Path) -> Result<(Sha256, State), OsRefusal> {
-    static KNOWN: Mutex<Vec<(State, Sha256)>> = Mutex::new(Vec::new());
+fn digest(file: &File, path: &Path) -> Result<(Sha256, Seen), OsRefusal> {
+    static KNOWN: Mutex<Vec<(Seen, Sha256)>> = Mutex::new(Vec::new());
     let refusal = |error| OsRefusal::io("measure", path, error);
     let before = file.metadata().map_err(refusal)?;
     if !before.is_file() || before.len() > IMAGE_FILE_BYTES_MAX {
         return Err(OsRefusal::Unmeasured { what: shown(path), why: "it is no file of a program".into() });
     }
-    let state = State::of(&before);
+    let state = Seen::of(file).map_err(refusal)?;
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, sha256)) = known().iter().find(|(one, _)| *one == state) {
         return Ok((*sha256, state));
     }
     let sha256 = read_through(file, state.size).map_err(refusal)?;
-    if State::of(&file.metadata().map_err(refusal)?) != state {
+    if Seen::of(file).map_err(refusal)? != state {
         return Err(OsRefusal::Unmeasured { what: shown(path), why: "it changed while it was read".into() });
     }
     let mut known = known();
@@ -102,7 +82,7 @@ fn read_through(file: &File, size: u64) -> std::io::Result<Sha256> {
     let mut piece = vec![0; PIECE];
     let mut at = 0;
     while at < size {
-        match file.read_at(&mut piece, at) {
+        match files::read_at(file, &mut piece, at) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(length) => {
                 hasher.update(piece.get(..length).unwrap_or_default());
@@ -116,19 +96,27 @@ fn read_through(file: &File, size: u64) -> std::io::Result<Sha256> {
 }
 
 /// Whether a path leads to a file, as seen from here.
-fn lies_at(path: &Path, state: &State) -> bool {
-    std::fs::symlink_metadata(path).is_ok_and(|file| (file.dev(), file.ino()) == (state.device, state.inode))
+fn lies_at(path: &Path, state: &Seen) -> bool {
+    Seen::at(path).is_ok_and(|found| found.file == state.file)
 }
 
 /// Root's own, with every folder above it, and writable by nobody else: what a package manager installed. Asked of the
 /// path as *we* see it, because a process may have arranged other files at the same path for itself.
-fn is_package(path: &Path, state: &State) -> bool {
+#[cfg(unix)]
+fn is_package(path: &Path, state: &Seen) -> bool {
+    use std::os::unix::fs::MetadataExt;
     let is_roots = |part: &Path| {
         std::fs::symlink_metadata(part).is_ok_and(|file| {
             file.uid() == ROOT && file.mode() & WRITABLE_BY_OTHERS == 0 && !file.is_symlink()
         })
     };
     path.is_absolute() && path.ancestors().all(is_roots) && lies_at(path, state)
+}
+
+/// What an installer left there may be changed by every administrator's program, so nothing is taken for a package.
+#[cfg(windows)]
+fn is_package(_path: &Path, _state: &Seen) -> bool {
+    false
 }
 
 /// A path for people and for comparing; what is not UTF-8 in it can equal no path that is.
@@ -144,8 +132,7 @@ fn shown(path: &Path) -> String {
 #[derive(Debug)]
 pub struct Own {
     path: PathBuf,
-    device: u64,
-    inode: u64,
+    identity: (u64, u64),
     sha256: Sha256,
 }
 
@@ -162,32 +149,31 @@ impl Own {
 
     /// Whether its path leads to another file by now, or to none: an update, whose new program should take over.
     pub fn replaced(&self) -> bool {
-        let here = std::fs::symlink_metadata(&self.path).map(|file| (file.dev(), file.ino()));
-        here.ok() != Some((self.device, self.inode))
+        Seen::at(&self.path).ok().map(|found| found.file) != Some(self.identity)
     }
 
     /// Whether it and everything above it is root's alone.
     pub fn is_package(&self) -> bool {
-        let file = std::fs::symlink_metadata(&self.path);
-        file.is_ok_and(|file| is_package(&self.path, &State::of(&file))) && !self.replaced()
+        Seen::at(&self.path).is_ok_and(|found| is_package(&self.path, &found)) && !self.replaced()
     }
 
     /// Whether an open file is this very one: the same inode, and the same bytes.
     pub fn is(&self, other: &Running) -> Result<bool, OsRefusal> {
-        let file = other.file.metadata().map_err(|error| OsRefusal::io("measure", &other.path, error))?;
-        Ok(self.has_identity(file.dev(), file.ino()) && hash(&other.file, &other.path)? == self.sha256)
+        let (device, inode) =
+            Seen::of(&other.file).map_err(|error| OsRefusal::io("measure", &other.path, error))?.file;
+        Ok(self.has_identity(device, inode) && hash(&other.file, &other.path)? == self.sha256)
     }
 
     /// Whether device and inode are this file's. It is open in this process for good, so no other file can have them.
     pub fn has_identity(&self, device: u64, inode: u64) -> bool {
-        (self.device, self.inode) == (device, inode)
+        self.identity == (device, inode)
     }
 
     fn open() -> Result<Self, OsRefusal> {
         let running = Process::own()?.running()?;
         let (sha256, state) = digest(&running.file, &running.path)?;
         let Running { path, .. } = running;
-        Ok(Self { path, device: state.device, inode: state.inode, sha256 })
+        Ok(Self { path, identity: state.file, sha256 })
     }
 }
 
@@ -200,7 +186,7 @@ pub fn own() -> Result<&'static Own, OsRefusal> {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     use super::*;
 
@@ -254,9 +240,7 @@ mod tests {
 
     #[test]
     fn a_package_is_roots_alone_from_the_root_down_and_reached_by_no_link() {
-        let is = |path: &Path| {
-            is_package(path, &std::fs::symlink_metadata(path).map(|file| State::of(&file)).unwrap())
-        };
+        let is = |path: &Path| is_package(path, &Seen::at(path).unwrap());
         let shell = std::fs::canonicalize("/bin/sh").unwrap();
         assert!(is(&shell), "{shell:?}");
         let temp = tempfile::tempdir().unwrap();
@@ -265,10 +249,10 @@ mod tests {
         assert!(!is(&path), "below /tmp, which all may write to");
         if Path::new("/bin").is_symlink() {
             let link = Path::new("/bin").join(shell.file_name().unwrap());
-            let state = State::of(&std::fs::metadata(&link).unwrap());
+            let state = Seen::of(&File::open(&link).unwrap()).unwrap();
             assert!(!is_package(&link, &state), "a link may be turned");
         }
-        let other = State::of(&std::fs::metadata(&path).unwrap());
+        let other = Seen::at(&path).unwrap();
         assert!(!is_package(&shell, &other), "another file than the one at the path");
         symlink(&shell, temp.path().join("link")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();

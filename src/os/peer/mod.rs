@@ -12,19 +12,27 @@ mod attested;
 mod client;
 mod image;
 mod script;
-#[cfg(target_os = "linux")]
-#[path = "linux/mod.rs"]
+#[cfg_attr(target_os = "linux", path = "linux/mod.rs")]
+#[cfg_attr(target_os = "macos", path = "macos/mod.rs")]
+#[cfg_attr(windows, path = "windows/mod.rs")]
 mod system;
+
+#[cfg(unix)]
+pub use std::os::fd::AsFd as End;
+#[cfg(windows)]
+pub use std::os::windows::io::AsHandle as End;
 
 use std::path::{Path, PathBuf};
 
 pub use attested::{Attested, attest};
 pub use client::client;
 pub use image::{Own, own};
+#[cfg(unix)]
+pub use system::same_user;
+#[cfg(target_os = "linux")]
 pub use system::{Sender, Sight, receive, sight};
 
 use super::browsers;
-use super::runtime_dir::our_uid;
 
 /// The process that started us.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,12 +44,21 @@ pub struct Parent {
 }
 
 /// Measures our parent. The init process is never taken for a parent: it adopts orphans.
+#[cfg(unix)]
 pub fn parent() -> Parent {
     let pid = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
-    let image = pid.filter(|pid| *pid != 1).and_then(image_of);
+    let image = pid.filter(|pid| *pid != 1).and_then(system::image_of);
     // A parent that died meanwhile has handed us on; what was measured may then be a stranger with its number.
     let still = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs()) == pid;
     Parent { pid, image: image.filter(|_| still) }
+}
+
+/// Measures whoever made the pipe that is our input: a process may say there that another was its parent.
+#[cfg(windows)]
+pub fn parent() -> Parent {
+    let maker = system::Process::maker_of_input().ok();
+    let image = maker.as_ref().and_then(|maker| maker.running_path().ok());
+    Parent { pid: maker.map(|maker| maker.pid()), image }
 }
 
 /// The browser's name for an unlabelled host, from the measured parent image.
@@ -49,61 +66,15 @@ pub fn label_of(image: Option<&Path>) -> &'static str {
     image.and_then(browsers::of_image).map_or("browser", |browser| browser.key)
 }
 
-/// Whether a peer's user id, as the kernel gave it, is provably ours.
-///
-/// In a user namespace every unmapped id appears as the overflow id, so that number proves something only where
-/// nothing is unmapped.
-pub fn same_user(uid: u32) -> bool {
-    uid == our_uid() && (uid != overflow_uid() || every_uid_is_mapped())
-}
-#[cfg(target_os = "linux")]
-fn image_of(pid: u32) -> Option<PathBuf> {
-    std::fs::read_link(format!("/proc/{pid}/exe")).ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn image_of(_pid: u32) -> Option<PathBuf> {
-    None
-}
-
-fn overflow_uid() -> u32 {
-    let text = std::fs::read_to_string("/proc/sys/kernel/overflowuid").ok();
-    text.and_then(|text| text.trim().parse().ok()).unwrap_or(65_534)
-}
-
-#[cfg(target_os = "linux")]
-fn every_uid_is_mapped() -> bool {
-    std::fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| covers_every_uid(&map))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn every_uid_is_mapped() -> bool {
-    true
-}
-
-/// One row a range: first id inside, first id outside, count. 4,294,967,295 ids exist; the last number is no id.
-#[cfg(target_os = "linux")]
-fn covers_every_uid(map: &str) -> bool {
-    let counts = map.lines().filter_map(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok());
-    counts.sum::<u64>() >= u64::from(u32::MAX)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::user::our_uid;
     use super::*;
 
     #[test]
     fn our_own_user_is_the_same_user_and_no_other_is() {
         assert!(same_user(our_uid()));
         assert!(!same_user(our_uid().wrapping_add(1)));
-    }
-
-    #[test]
-    fn a_partial_map_leaves_the_overflow_id_ambiguous() {
-        assert!(covers_every_uid("         0          0 4294967295\n"));
-        assert!(!covers_every_uid("0 100000 65536\n"));
-        assert!(!covers_every_uid("65534 1000 1\n"));
-        assert!(!covers_every_uid(""));
     }
 
     #[test]

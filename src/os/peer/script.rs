@@ -5,9 +5,7 @@
 //! rewritten. It is a weak word all the same: arguments belong to the process, and environment, configuration and the
 //! script itself may load other code. An interpreter under another name, or inside another program, is not known.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::image;
 use super::system::Process;
@@ -96,12 +94,24 @@ pub fn is_interpreter(image: &Path) -> bool {
 pub fn of(process: &Process, image: &Path) -> Option<Script> {
     let arguments = process.arguments().ok()?;
     let name = script_among(family(image)?, &arguments)?;
-    let opened = process.open_as_it_would(Path::new(OsStr::from_bytes(name))).ok()?;
+    let opened = process.open_as_it_would(&path_of(name)?).ok()?;
     let path = image::text(&opened.path);
     if path.len() > CLIENT_PATH_BYTES_MAX {
         return None;
     }
     Some(Script { sha256: image::hash(&opened.file, &opened.path).ok()?, path })
+}
+
+#[cfg(unix)]
+fn path_of(argument: &[u8]) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    Some(std::ffi::OsStr::from_bytes(argument).into())
+}
+
+/// What is not Unicode there could be no name that we show.
+#[cfg(windows)]
+fn path_of(argument: &[u8]) -> Option<PathBuf> {
+    str::from_utf8(argument).ok().map(PathBuf::from)
 }
 
 fn family(image: &Path) -> Option<&'static Interpreter> {

@@ -3,15 +3,16 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::super::OsRefusal;
+use super::super::files::Seen;
 use super::super::user::our_uid;
-use super::{Access, Seen};
+use super::Access;
 use crate::base::identity::DIR_NAME;
 
 const PRIVATE_DIR: u32 = 0o700;
@@ -118,10 +119,6 @@ impl OpenDir {
 
 pub fn seen(file: &File, path: &Path) -> Result<Seen, OsRefusal> {
     stat(file, path).map(|stat| of_stat(&stat))
-}
-
-pub fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-    file.read_at(bytes, offset)
 }
 
 /// Writes at the end of a file that was opened to be appended to: the kernel finds the end.

@@ -5,16 +5,16 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
-use std::os::windows::fs::{FileExt, OpenOptionsExt};
 use std::os::windows::io::AsHandle;
 use std::path::{Path, PathBuf};
 
 use windows_sys::Win32::Foundation::ERROR_SHARING_VIOLATION;
 
 use super::super::OsRefusal;
+use super::super::files::Seen;
 use super::super::windows::files::{self, Nature, PINNED, SHARED};
 use super::super::windows::security::{self, Object};
-use super::{Access, Seen};
+use super::Access;
 
 /// Only its being open counts; it stays empty.
 const LOCK: &str = ".lock";
@@ -70,9 +70,8 @@ impl OpenDir {
     }
 
     pub fn seen(&self, _name: &str, path: &Path) -> Result<Option<Seen>, OsRefusal> {
-        // No access at all is enough to look, and keeps nobody out.
-        match files::open(path, File::options().access_mode(0), SHARED) {
-            Ok(file) => seen(&file, path).map(Some),
+        match Seen::at(path) {
+            Ok(seen) => Ok(Some(seen)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(OsRefusal::io("examine", path, error)),
         }
@@ -114,12 +113,7 @@ impl OpenDir {
 }
 
 pub fn seen(file: &File, path: &Path) -> Result<Seen, OsRefusal> {
-    let nature = nature(file, path)?;
-    Ok(Seen { file: (nature.volume, nature.index), size: nature.size, changed: nature.changed })
-}
-
-pub fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-    file.seek_read(bytes, offset)
+    Seen::of(file).map_err(|error| OsRefusal::io("examine", path, error))
 }
 
 /// Writes at the end. Whoever appends holds the directory's lock, so the end stays where it is.

@@ -5,6 +5,7 @@
 //! description of our own; a socket takes the wish not to wait with each call. Refuses everything else (files,
 //! terminals, pipes that we may not open again): those keep a thread. Does not know what a message is.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::pin::Pin;
@@ -15,6 +16,12 @@ use rustix::io::{Errno, read, write};
 use rustix::net::{RecvFlags, SendFlags, SocketType, recv, send, sockopt::socket_type};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+
+/// A peer that is gone is an error like any other. Where the flag is not known, the runtime ignores that signal anyway.
+#[cfg(target_os = "linux")]
+const AT_ONCE: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+#[cfg(not(target_os = "linux"))]
+const AT_ONCE: SendFlags = SendFlags::DONTWAIT;
 
 /// One direction of a pipe or of a connected socket.
 #[derive(Debug)]
@@ -60,6 +67,13 @@ fn reopened(pipe: impl AsFd, access: OFlags) -> io::Result<OwnedFd> {
     Ok(open(link, access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY, Mode::empty())?)
 }
 
+/// Standard output for us alone; what anything else writes there goes to standard error from here on.
+pub fn take_stdout() -> io::Result<File> {
+    let stdout = io::stdout().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdout(io::stderr())?;
+    Ok(stdout.into())
+}
+
 /// A signal is no reason to wait.
 fn retried<T>(mut attempt: impl FnMut() -> Result<T, Errno>) -> io::Result<T> {
     loop {
@@ -95,7 +109,7 @@ impl AsyncWrite for Direct {
             let mut guard = ready!(self.fd.poll_write_ready(cx))?;
             let attempt = guard.try_io(|fd| {
                 retried(|| match self.socket {
-                    true => send(fd, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL),
+                    true => send(fd, bytes, AT_ONCE),
                     false => write(fd, bytes),
                 })
             });

@@ -1,18 +1,27 @@
 //! Processes by number and by the pipes they made.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::windows::ffi::OsStringExt;
 use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
 use std::path::PathBuf;
+use std::ptr::null_mut;
 
-use windows_sys::Win32::Foundation::{FILETIME, WAIT_TIMEOUT};
-use windows_sys::Win32::System::Pipes::{GetNamedPipeClientProcessId, GetNamedPipeServerProcessId};
+use widestring::{U16CStr, U16CString, U16Str};
+use windows_sys::Wdk::System::Threading::{NtQueryInformationProcess, ProcessCommandLineInformation};
+use windows_sys::Win32::Foundation::{UNICODE_STRING, WAIT_TIMEOUT};
+use windows_sys::Win32::System::Pipes::{
+    GetNamedPipeClientProcessId, GetNamedPipeInfo, GetNamedPipeServerProcessId, PIPE_SERVER_END,
+};
 use windows_sys::Win32::System::Threading::{
-    GetProcessTimes, OpenProcess, PROCESS_NAME_WIN32, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE,
+    OpenProcess, PROCESS_NAME_WIN32, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE,
     QueryFullProcessImageNameW, WaitForSingleObject,
 };
 
-use super::{done, security};
+use windows_sys::Win32::UI::Shell::CommandLineToArgvW;
+
+use super::{Local, done, security};
+use crate::base::limits::ARGUMENTS_BYTES_MAX;
 
 /// The longest path that the system gives, in its own units.
 const PATH_UNITS: usize = 32_768;
@@ -64,25 +73,68 @@ impl Process {
             )
         })?;
         path.truncate(length as usize);
-        Ok(std::ffi::OsString::from_wide(&path).into())
+        Ok(OsString::from_wide(&path).into())
     }
 
-    /// When it began, in the system's own unit.
-    #[allow(unsafe_code, reason = "a system call")]
-    pub fn began(&self) -> io::Result<u64> {
-        let mut began = FILETIME::default();
-        let (mut ended, mut kernel, mut user) = (began, began, began);
-        // SAFETY: the handle is open, and the out pointers are our own variables.
-        done(unsafe {
-            GetProcessTimes(self.handle.as_raw_handle(), &mut began, &mut ended, &mut kernel, &mut user)
-        })?;
-        Ok(u64::from(began.dwHighDateTime) << 32 | u64::from(began.dwLowDateTime))
+    /// Its arguments as it shows them.
+    #[allow(unsafe_code, reason = "system calls")]
+    pub fn arguments(&self) -> io::Result<Vec<OsString>> {
+        // Words, so that the structure at the front is aligned.
+        let mut answer = vec![0_u64; ARGUMENTS_BYTES_MAX.div_ceil(8)];
+        let (into, room) = (answer.as_mut_ptr().cast(), ARGUMENTS_BYTES_MAX as u32);
+        let mut length = 0;
+        // SAFETY: the handle is open, and the buffer is as long as it is said to be.
+        let failed = unsafe {
+            NtQueryInformationProcess(
+                self.handle.as_raw_handle(),
+                ProcessCommandLineInformation,
+                into,
+                room,
+                &mut length,
+            )
+        };
+        if failed != 0 || (length as usize) < size_of::<UNICODE_STRING>() {
+            return Err(io::Error::other("the system does not say its arguments"));
+        }
+        // SAFETY: the call succeeded, so a text stands at the front whose letters lie in the same buffer.
+        let line = unsafe {
+            let text = &*answer.as_ptr().cast::<UNICODE_STRING>();
+            if text.Buffer.is_null() {
+                return Ok(Vec::new());
+            }
+            U16Str::from_ptr(text.Buffer, usize::from(text.Length) / 2)
+        };
+        words(&U16CString::from_ustr(line).map_err(io::Error::other)?)
     }
 
     /// The user it runs as.
     pub fn user(&self) -> io::Result<String> {
         security::sid_of(self.handle.as_handle())
     }
+}
+
+/// A line cut as the system cuts it for a program that starts.
+#[allow(unsafe_code, reason = "system calls")]
+fn words(line: &U16CStr) -> io::Result<Vec<OsString>> {
+    let mut count = 0;
+    // SAFETY: the line ends in NUL and outlives the call, and the out pointer is our own variable.
+    let list = unsafe { CommandLineToArgvW(line.as_ptr(), &mut count) };
+    if list.is_null() {
+        return Err(io::Error::last_os_error());
+    }
+    let _list = Local(list.cast());
+    let count = usize::try_from(count).unwrap_or(0);
+    // SAFETY: the list holds that many texts that end in NUL, all in the memory that is freed at the end of this function.
+    Ok((0..count).map(|index| unsafe { U16CStr::from_ptr_str(*list.add(index)) }.to_os_string()).collect())
+}
+
+/// The process at the other end of a connected pipe.
+#[allow(unsafe_code, reason = "a system call")]
+pub fn peer_of(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
+    let mut flags = 0;
+    // SAFETY: the handle is open, the out pointer is our own variable, and those not asked for may be null.
+    done(unsafe { GetNamedPipeInfo(pipe.as_raw_handle(), &mut flags, null_mut(), null_mut(), null_mut()) })?;
+    if flags & PIPE_SERVER_END == 0 { maker_of(pipe) } else { client_of(pipe) }
 }
 
 /// The process that made a pipe. An anonymous pipe has one, too.
@@ -96,7 +148,7 @@ pub fn maker_of(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
 
 /// The process that connected to our end of a pipe.
 #[allow(unsafe_code, reason = "a system call")]
-pub fn client_of(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
+fn client_of(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
     let mut pid = 0;
     // SAFETY: the handle is open, and the out pointer is our own variable.
     done(unsafe { GetNamedPipeClientProcessId(pipe.as_raw_handle(), &mut pid) })?;

@@ -11,7 +11,9 @@ mod ends;
 mod messages;
 mod process;
 mod sight;
+mod users;
 
 pub use messages::{Sender, receive};
 pub use process::Process;
 pub use sight::{Sight, sight};
+pub use users::{image_of, same_user};

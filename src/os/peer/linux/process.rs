@@ -40,8 +40,8 @@ impl Process {
     }
 
     /// The peer of a connected socket, if it runs as our user.
-    pub fn peer_of(socket: BorrowedFd<'_>) -> Result<Self, OsRefusal> {
-        let (sender, pidfd) = messages::peer(socket)?;
+    pub fn peer_of(socket: &impl AsFd) -> Result<Self, OsRefusal> {
+        let (sender, pidfd) = messages::peer(socket.as_fd())?;
         if !peer::same_user(sender.uid) {
             return Err(OsRefusal::PeerNotUs { uid: sender.uid });
         }
@@ -141,6 +141,11 @@ impl Process {
         let path = path.as_os_str().as_bytes();
         let path = path.strip_suffix(DELETED).filter(|_| nameless).unwrap_or(path);
         Ok(PathBuf::from(OsStr::from_bytes(path)))
+    }
+
+    /// Who signed the file it runs; nobody, because the kernel checks no signature of programs.
+    pub fn signer(&self, _running: &Running) -> Option<String> {
+        None
     }
 
     /// Its parent; never the init process, which adopts whoever was left alone.
