@@ -42,6 +42,8 @@ const web: Step[] = [
   { name: 'extension build', run: 'npm run -s build' },
   { name: 'types', run: 'npm run -s check' },
   { name: 'extension tests', run: 'npm run -s test', ran: VITEST },
+  // Before what waits for the Rust lane; its compiler and its target folder are its own.
+  { name: 'platforms', run: 'bash e2e/platforms.sh' },
   { name: 'demo', run: 'node e2e/demo.ts', waits: programs },
   { name: 'e2e', run: 'npm run -s e2e', ran: NODE },
 ];

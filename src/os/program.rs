@@ -4,15 +4,14 @@
 //! everything above it, and whether it is known to run scripts. It does not know whether the program is a good one, and
 //! an interpreter under a name of its own is not recognised.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::Read;
-#[cfg(unix)]
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use sha2::Digest as _;
 
 use super::OsRefusal;
+use super::files::Seen;
 use crate::wire::client::{Image, Script, Sha256};
 
 const PIECE: usize = 256 * 1024;
@@ -78,11 +77,11 @@ pub struct Program {
 
 /// Measures the file at a path whose links are resolved.
 pub fn program(path: &Path) -> Result<Program, OsRefusal> {
-    let (sha256, file) = digest(path)?;
+    let (sha256, seen) = digest(path)?;
     let image = Image {
         path: path.to_string_lossy().into_owned(),
-        device: identity(&file).0,
-        inode: identity(&file).1,
+        device: seen.file.0,
+        inode: seen.file.1,
         sha256,
         package: is_package(path),
         signer: None,
@@ -98,14 +97,14 @@ pub fn script(path: &Path) -> Result<Script, OsRefusal> {
     Ok(Script { path: path.to_string_lossy().into_owned(), sha256: digest(path)?.0 })
 }
 
-fn digest(path: &Path) -> Result<(Sha256, Metadata), OsRefusal> {
+fn digest(path: &Path) -> Result<(Sha256, Seen), OsRefusal> {
     let refusal = |error| OsRefusal::io("measure", path, error);
     // Looked at before it is opened: to open a pipe would wait.
     if !std::fs::metadata(path).map_err(refusal)?.is_file() {
         return Err(OsRefusal::NotAPlainFile { path: path.into() });
     }
     let mut file = File::open(path).map_err(refusal)?;
-    let before = file.metadata().map_err(refusal)?;
+    let before = Seen::of(&file).map_err(refusal)?;
     let (mut hasher, mut piece) = (sha2::Sha256::new(), vec![0; PIECE]);
     loop {
         match file.read(&mut piece).map_err(refusal)? {
@@ -115,19 +114,10 @@ fn digest(path: &Path) -> Result<(Sha256, Metadata), OsRefusal> {
     }
 }
 
-#[cfg(unix)]
-fn identity(file: &Metadata) -> (u64, u64) {
-    (file.dev(), file.ino())
-}
-
-#[cfg(not(unix))]
-fn identity(_file: &Metadata) -> (u64, u64) {
-    (0, 0)
-}
-
 /// Root's own, with every folder above it, and writable by nobody else.
 #[cfg(unix)]
 fn is_package(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
     const ROOT: u32 = 0;
     const WRITABLE_BY_OTHERS: u32 = 0o022;
     let is_roots = |part: &Path| {
@@ -138,13 +128,15 @@ fn is_package(path: &Path) -> bool {
     path.is_absolute() && path.ancestors().all(is_roots)
 }
 
-#[cfg(not(unix))]
+/// What an installer left there may be changed by every administrator's program, so nothing is taken for a package.
+#[cfg(windows)]
 fn is_package(_path: &Path) -> bool {
     false
 }
 
 fn is_interpreter(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return true };
+    let name = name.strip_suffix(".exe").unwrap_or(name);
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
     INTERPRETERS.iter().any(|known| known.eq_ignore_ascii_case(name) || known.eq_ignore_ascii_case(bare))
 }

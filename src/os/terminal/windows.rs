@@ -53,7 +53,8 @@ impl Terminal {
             Err(RecvTimeoutError::Timeout) => return Err(TerminalRefusal::Silent),
             Err(RecvTimeoutError::Disconnected) => return Err(TerminalRefusal::Closed),
         };
-        line.strip_suffix('\n').map(str::to_string).ok_or(TerminalRefusal::NotALine)
+        let line = line.strip_suffix('\n').ok_or(TerminalRefusal::NotALine)?;
+        Ok(line.strip_suffix('\r').unwrap_or(line).to_string())
     }
 
     /// Which terminal it is; Windows does not say which program made it.
