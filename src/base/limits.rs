@@ -77,6 +77,9 @@ pub const ALARM_MINUTES: f64 = 0.5;
 
 /// Milliseconds between two looks at whether the trust record changed, while anything is attached.
 pub const TRUST_TICK_MS: u32 = 250;
+/// Milliseconds after it was sent in which a document may begin an act. Engaging the kill switch waits as long before it
+/// says that nothing happens any more.
+pub const ACT_FRESH_MS: u32 = 250;
 /// Milliseconds for the host to answer a question of the extension.
 pub const EXCHANGE_MS: u32 = 5_000;
 /// Milliseconds that a call waits for another client's call on the same tab.

@@ -2,6 +2,7 @@
    whose origin, as the browser itself reports it for the sender of a message, is approved and equals the origin of their
    address. Documents without an address of their own (about:, srcdoc, data:, sandboxed) never are. Whatever a document
    answers is checked against the page protocol. Knows nothing about what an operation means. */
+import { ACT_FRESH_MS } from '../contract/limits';
 import { approves, type Entry } from '../gate/allowlist';
 import { notAllowed } from '../gate/dispatch';
 import { classify } from '../gate/origin';
@@ -133,6 +134,25 @@ export function holder({ open, barred }: Documents, frame: number): Doc {
   throw new Refused('EXECUTION_FAILED', 'The frame of this ref is gone. Take a new snapshot and use a ref from there.');
 }
 
+/** Has a document act, once, and only while the call still stands when the document gets to it. A document that was busy
+    meanwhile has not acted and says so; it is asked again, for as long as the call lasts. */
+export async function have<O extends 'click' | 'fill' | 'scroll'>(
+  doc: Doc,
+  op: O,
+  args: ArgsOf<O>,
+  key: string,
+  signal: AbortSignal,
+): Promise<ResultOf<O>> {
+  for (;;) {
+    try {
+      return await ask(doc, op, args, key, signal, ACT_FRESH_MS);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof Refused && error.code === 'CANCELLED')) throw error;
+    }
+  }
+}
+
 /** Asks a document's script for one operation. `key` names the call, so that no document acts on it twice. */
 export async function ask<O extends Op>(
   doc: Doc,
@@ -140,6 +160,7 @@ export async function ask<O extends Op>(
   args: ArgsOf<O>,
   key: string,
   signal: AbortSignal,
+  freshMs?: number,
 ): Promise<ResultOf<O>> {
   signal.throwIfAborted();
   if (!injected.has(doc.id)) await inject(doc);
@@ -149,7 +170,8 @@ export async function ask<O extends Op>(
     void send(doc, { genkan: 1, call: `${call}.abort`, op: 'abort', args: { of: call } }).catch(() => undefined);
   signal.addEventListener('abort', stop, { once: true });
   try {
-    const reply = readReply(op, await send(doc, { genkan: 1, call, op, args }));
+    const until = freshMs === undefined ? {} : { until: Date.now() + freshMs };
+    const reply = readReply(op, await send(doc, { genkan: 1, call, op, args, ...until }));
     if (reply === undefined)
       throw new Refused('EXECUTION_FAILED', 'The page answered in a way genkan does not accept.');
     // Our script's own words, but with names from the page in them; and a renderer that was taken over could put any there.

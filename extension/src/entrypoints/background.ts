@@ -16,7 +16,7 @@ import { type Running, stateFor } from '../browser/state';
 import { bare, trustOnly } from '../browser/storage';
 import { shownEvents, shownList } from '../browser/told';
 import { worldWith } from '../browser/world';
-import { ALARM_MINUTES } from '../contract/limits';
+import { ACT_FRESH_MS, ALARM_MINUTES } from '../contract/limits';
 import { Gates } from '../gate/dispatch';
 import { Turns } from '../gate/turns';
 import type { Serve, Timer } from '../host/calls';
@@ -43,6 +43,7 @@ export default defineBackground(() => {
       gates.stopped();
       host.stop(why);
     },
+    quiet: () => new Promise((resume) => setTimeout(resume, ACT_FRESH_MS)),
     tell: () => host.ask('kill_engage', { type: 'kill_engage' }),
     changed: () => {
       void showStopped(kill.killed);

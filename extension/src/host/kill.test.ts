@@ -43,6 +43,7 @@ function setUp(stored: unknown = undefined, how: { unread?: true; unwritten?: tr
       mirror.hear(answer);
       return answer;
     }),
+    quiet: async () => undefined,
     changed: () => undefined,
   });
   return { mirror, disk, saves, stops, how };

@@ -26,6 +26,8 @@ export type Outside = {
   save(kept: Kept): Promise<void>;
   /** Ends every running call with this reason, before it returns. */
   stop(why: Refused): void;
+  /** Resolves when no page can act any more on what was sent before. */
+  quiet(): Promise<void>;
   /** Asks the host to engage. */
   tell(): Promise<KillStatusResult>;
   changed(): void;
@@ -104,7 +106,7 @@ export class KillMirror {
     this.#engage({ state: 'killed', why: 'here' });
     await this.#loading;
     const [stored] = await Promise.allSettled([this.#keep({ ...this.#kept, killed: true, pending: true })]);
-    const answer = await this.#outside.tell();
+    const [answer] = await Promise.all([this.#outside.tell(), this.#outside.quiet()]);
     if (!answer.ok) throw new Refused(answer.error.code, answer.error.message);
     if (stored.status === 'rejected') throw new Refused('INTERNAL_ERROR', SENTENCES.storage);
   }

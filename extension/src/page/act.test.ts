@@ -89,6 +89,20 @@ describe('click', () => {
     expect((await bed.click({ selector: 'button' })).changed).toBe(true);
   });
 
+  test('T072 an act that lay waiting while the page was busy is not done, and can be asked for again', async () => {
+    const bed = await open(`<button onclick="window.presses = (window.presses ?? 0) + 1">Go</button>`);
+    const { token } = await bed.get('probe', { act: 'click', selector: 'button' });
+    for (const until of [Date.now() - 1, null]) {
+      expect(await bed.ask('click', { token }, 'late', until)).toMatchObject({
+        ok: false,
+        error: { code: 'CANCELLED' },
+      });
+    }
+    expect(await bed.page.evaluate('window.presses')).toBeUndefined();
+    expect(await bed.ask('click', { token }, 'late')).toMatchObject({ ok: true });
+    expect(await bed.page.evaluate('window.presses')).toBe(1);
+  });
+
   test('a_call_id_acts_once', async () => {
     const bed = await open(`<button onclick="this.textContent += '!'">Go</button>`);
     const first = await bed.get('probe', { act: 'click', selector: 'button' });

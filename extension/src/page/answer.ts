@@ -1,5 +1,5 @@
 // Answers the worker's requests in this document. It refuses to act twice for one call, whoever asks: two workers may be
-// alive at once. It decides nothing about approval; it is only ever asked after the worker decided.
+// alive at once. It refuses to act on a request that lay waiting while the document was busy: everything may be stopped since. It decides nothing about approval; it is only ever asked after the worker decided.
 
 import { CALLS_MAX } from './bounds';
 import { click } from './click';
@@ -38,11 +38,11 @@ function run(request: Request): ResultOf<Op> | Promise<ResultOf<Op>> {
     case 'probe':
       return probe(request.args);
     case 'click':
-      return once(request.call, () => click(request.args));
+      return once(request, () => click(request.args));
     case 'fill':
-      return once(request.call, () => fill(request.args));
+      return once(request, () => fill(request.args));
     case 'scroll':
-      return once(request.call, () => scroll(request.args));
+      return once(request, () => scroll(request.args));
     case 'wait':
       return waitFor(request.args, signalOf(request.call));
     case 'rect':
@@ -53,7 +53,8 @@ function run(request: Request): ResultOf<Op> | Promise<ResultOf<Op>> {
   }
 }
 
-function once<T>(call: string, act: () => Promise<T>): Promise<T> {
+function once<T>({ call, until }: Request, act: () => Promise<T>): Promise<T> {
+  if (until === undefined || Date.now() > until) throw new Refused('CANCELLED', 'The page was busy for too long.');
   if (acted.has(call)) throw failed('This call was carried out already.');
   const [oldest] = acted;
   if (acted.size >= CALLS_MAX && oldest !== undefined) acted.delete(oldest);

@@ -83,7 +83,7 @@ async function send(message: object): Promise<unknown> {
 }
 
 async function get<O extends Op>(op: O, args: ArgsOf<O>, call: string) {
-  const reply = readReply(op, await send({ genkan: 1, call, op, args }));
+  const reply = readReply(op, await send({ genkan: 1, call, op, args, until: Date.now() + 60_000 }));
   if (reply?.ok !== true) throw new Error(JSON.stringify(reply));
   return reply.data;
 }

@@ -137,10 +137,12 @@ export type Effects = ResultOf<'click'>;
 export type Probe = ResultOf<'probe'>;
 export type Rect = Of<typeof RECT>;
 
-export type Request = { [O in Op]: { genkan: 1; call: string; op: O; args: ArgsOf<O> } }[Op];
+/** `until`: when an act may begin at the latest, in milliseconds since 1970. A document that was busy could otherwise act
+    on what nobody wants any more. */
+export type Request = { [O in Op]: { genkan: 1; call: string; op: O; args: ArgsOf<O>; until?: number } }[Op];
 
 const CHECK_CODE = word('INVALID_ARGUMENT', 'EXECUTION_FAILED', 'CANCELLED', 'PAYLOAD_TOO_LARGE');
-/** The codes a document may answer with. */
+/** The codes a document may answer with. `CANCELLED` of an act: it came too late and was not done. */
 export type PageCode = Of<typeof CHECK_CODE>;
 const CHECK_REFUSAL = record({ code: CHECK_CODE, message: text(65_536) }, {});
 export type PageRefusal = Of<typeof CHECK_REFUSAL>;
@@ -148,12 +150,13 @@ export type PageRefusal = Of<typeof CHECK_REFUSAL>;
 export type Reply<O extends Op> = { ok: true; data: ResultOf<O> } | { ok: false; error: PageRefusal };
 
 const CHECK_OP = word('snapshot', 'text', 'probe', 'click', 'fill', 'scroll', 'wait', 'rect', 'abort');
-const CHECK_ENVELOPE = record({ genkan: exactly(1), call: SHORT, op: CHECK_OP, args: anything }, {});
+const CHECK_ENVELOPE = record({ genkan: exactly(1), call: SHORT, op: CHECK_OP, args: anything }, { until: number });
 
 /** A request if it is one of this protocol; what belongs to others, or to another release, is not. */
 export function readRequest(message: unknown): Request | undefined {
   if (!CHECK_ENVELOPE(message)) return undefined;
-  const candidate = { genkan: message.genkan, call: message.call, op: message.op, args: message.args };
+  const { genkan, call, op, args, until } = message;
+  const candidate = { genkan, call, op, args, ...(until === undefined ? {} : { until }) };
   return isRequest(candidate) ? candidate : undefined;
 }
 

@@ -35,7 +35,7 @@ export type Target = { ref: string } | { selector: string };
 export interface Bed {
   page: Page;
   /** One operation in the document. */
-  ask<O extends Op>(op: O, args: ArgsOf<O>, call?: string): Promise<Reply<O>>;
+  ask<O extends Op>(op: O, args: ArgsOf<O>, call?: string, until?: number | null): Promise<Reply<O>>;
   /** Its result, where success is expected. */
   get<O extends Op>(op: O, args: ArgsOf<O>): Promise<ResultOf<O>>;
   /** The sentence of its refusal, where one is expected. */
@@ -108,8 +108,14 @@ export async function bedOn(page: Page): Promise<Bed> {
     await run(await code);
   }
 
-  async function ask<O extends Op>(op: O, args: ArgsOf<O>, call = nextCall()): Promise<Reply<O>> {
-    const raw = await run(`genkan.answer(${JSON.stringify({ genkan: 1, call, op, args })})`);
+  async function ask<O extends Op>(
+    op: O,
+    args: ArgsOf<O>,
+    call = nextCall(),
+    until: number | null = Date.now() + 60_000,
+  ): Promise<Reply<O>> {
+    const request = { genkan: 1, call, op, args, ...(until === null ? {} : { until }) };
+    const raw = await run(`genkan.answer(${JSON.stringify(request)})`);
     const reply = readReply(op, raw);
     if (reply === undefined)
       throw new Error(`the reply to ${op} breaks the protocol: ${JSON.stringify(raw).slice(0, 500)}`);
