@@ -2,13 +2,14 @@
    terminal brings it back: not a worker that dies, not a host that comes later, not another browser. Effects are counted
    in the page itself. */
 import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { Browser } from './browser.ts';
 import { Client } from './client.ts';
-import { Home, until } from './home.ts';
+import { BINARY, Home, until } from './home.ts';
 import { Site } from './site.ts';
 
 const PAGE = `<!doctype html><title>Counter</title><h1>Counter</h1>
@@ -57,6 +58,20 @@ async function stopInPopup(browser: Browser, page: Page): Promise<string> {
   return text;
 }
 
+/** The person at a terminal of their own: `script` gives the program one, and types. */
+async function release(home: Home): Promise<void> {
+  const terminal = spawn('script', ['-qec', `${BINARY} unkill`, '/dev/null'], { env: home.env, stdio: 'pipe' });
+  let shown = '';
+  terminal.stdout.on('data', (chunk: Buffer) => {
+    shown += chunk.toString();
+    const phrase = /Type exactly: (.+?)\r?\n> /.exec(shown)?.[1];
+    if (phrase === undefined) return;
+    shown = '';
+    terminal.stdin.write(`${phrase}\n`);
+  });
+  await new Promise((done) => terminal.once('exit', done));
+}
+
 /** The pids of this home's native hosts. */
 function hosts(home: Home): number[] {
   return fs.readdirSync('/proc').flatMap((pid) => {
@@ -85,7 +100,7 @@ async function killWorker(browser: Browser): Promise<void> {
   await session.detach();
 }
 
-test('T072 calls race the kill switch engaged from the popup, and no act starts after it returned', async () => {
+async function race(by: 'popup' | 'command line'): Promise<void> {
   await staged('race', async ({ home, browser, client, page }) => {
     let racing = true;
     const answers: string[] = [];
@@ -97,8 +112,10 @@ test('T072 calls race the kill switch engaged from the popup, and no act starts 
       }
     });
     await until('calls to be under way', async () => (await presses(page)) > 20);
-    await stopInPopup(browser, page);
-    await until('the host to have it on its disk', async () => (await mirror(browser))?.pending === false);
+    if (by === 'popup') {
+      await stopInPopup(browser, page);
+      await until('the host to have it on its disk', async () => (await mirror(browser))?.pending === false);
+    } else execFileSync(BINARY, ['kill'], { env: home.env, stdio: 'pipe' });
     const then = await presses(page);
     const refused = answers.length;
     await until('calls to be refused', () => answers.length > refused + 20);
@@ -112,7 +129,13 @@ test('T072 calls race the kill switch engaged from the popup, and no act starts 
     );
     assert.equal(trust(home).killed, true);
   });
-});
+}
+
+test('T072 calls race the kill switch engaged from the command line, and no act starts after it returned', () =>
+  race('command line'));
+
+test('T072 calls race the kill switch engaged from the popup, and no act starts after it returned', () =>
+  race('popup'));
 
 test('T074 engaged while no host can be reached, it holds in the first call after one is back', async () => {
   await staged('apart', async ({ home, browser, client, page }) => {
@@ -159,7 +182,7 @@ test('T079 a worker killed between engaging and the answer comes back engaged, a
   });
 });
 
-test('T080 engaged in one browser it stops the other one, and outlives its restart', async () => {
+test('T080 engaged in one browser it stops the other one, outlives both, and only the terminal releases it', async () => {
   await staged('two', async ({ home, site, browser, client, page }) => {
     let other = await Browser.start(home, { granted: ['http://127.0.0.1/*'], profile: 'other' });
     try {
@@ -188,8 +211,42 @@ test('T080 engaged in one browser it stops the other one, and outlives its resta
       const popup = await other.popup(again);
       await until('the restarted browser to say so', () => popup.has('killed'));
       await popup.close();
+      await release(home);
+      assert.equal(trust(home).killed, false);
+      await until(
+        'both mirrors to clear',
+        async () => !(await mirror(browser))?.killed && !(await mirror(other))?.killed,
+      );
+      await until(
+        'a call to work again',
+        async () => !(await client.call('tab_list', { browser: names[0] })).isError,
+        60_000,
+      );
     } finally {
       await other.stop();
+    }
+  });
+});
+
+test('two clients on one tab take turns, and a call that waits too long names who is at work there', async () => {
+  await staged('turns', async ({ home, client, page }) => {
+    const second = await Client.start(home);
+    try {
+      const busy = client.call('page_wait_for', { text: 'never', timeoutMs: 20_000 });
+      await new Promise((resume) => setTimeout(resume, 500));
+      const tabs = await second.text('tab_list');
+      const tabId = Number(/^(\d+).*Counter/m.exec(tabs)?.[1]);
+      const before = await presses(page);
+      const refused = await second.refusal('page_click', { selector: '#count', tabId });
+      assert.match(refused, /BROKER_BUSY.*at work in tab \d+/s);
+      assert.match(refused, /retryable: yes/);
+      assert.equal(await presses(page), before);
+      const waiting = second.text('page_click', { selector: '#count', tabId });
+      assert.ok((await busy).isError);
+      await waiting;
+      assert.equal(await presses(page), before + 1);
+    } finally {
+      await second.stop();
     }
   });
 });
