@@ -267,7 +267,8 @@ fn t072_the_kill_switch_ends_the_calls_of_every_client_and_nothing_starts_afterw
     let host = browser(&home);
     broker.ask(1, "tab_focus", &focus(1));
     relay.ask(1, "tab_focus", &focus(2));
-    (request(&host), request(&host));
+    request(&host);
+    request(&host);
     store(&home).engage().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(TRUST_TICK_MS.into()));
     for one in [&mut broker, &mut relay] {

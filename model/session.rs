@@ -13,7 +13,6 @@
 )]
 
 use std::pin::Pin;
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -26,8 +25,11 @@ use genkan::wire::bridge::{BRIDGE_PROTOCOL_VERSION, BridgeReq, BridgeResp, Calle
 use loom::future::block_on;
 use loom::thread;
 
+#[path = "explore.rs"]
+mod explore;
 #[path = "twin.rs"]
 mod twin;
+use explore::{expect_found, explore};
 use twin::{Cut, Twin};
 
 /// What the models ask of a session: the shipping one and the twin.
@@ -145,38 +147,6 @@ fn request() -> BridgeReq {
     let caller = Caller { key: String::new(), name: String::new(), image: String::new(), verified: false };
     let (op, args) = (String::new(), serde_json::Map::new());
     BridgeReq { id: 0, op, browser: None, args, caller, deadline: 0 }
-}
-
-/// Runs `race` under every interleaving (three and more threads: up to three preemptions) and says how many there were.
-fn explore(name: &str, preemptions: Option<usize>, race: impl Fn() + Send + Sync + 'static) -> usize {
-    let count = Arc::new(AtomicUsize::new(0));
-    let counted = count.clone();
-    let mut loom = loom::model::Builder::new();
-    loom.preemption_bound = preemptions;
-    loom.check(move || {
-        counted.fetch_add(1, Ordering::Relaxed);
-        race();
-    });
-    let executions = count.load(Ordering::Relaxed);
-    println!("{name}: {executions} executions");
-    executions
-}
-
-/// Runs the twin uncut here, and cut in a process of its own: loom cannot unwind a failed model without aborting.
-fn expect_found(test: &str, cut: Cut, run: impl Fn(Option<Cut>) -> usize) {
-    if std::env::var_os("GENKAN_MODEL_CUT").is_some() {
-        run(Some(cut));
-        return;
-    }
-    run(None);
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env("GENKAN_MODEL_CUT", "1")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&child.stderr);
-    let found = said.contains("deadlock; threads") || said.contains("model/session.rs");
-    assert!(!child.status.success() && found, "loom missed {cut:?}: {said}");
 }
 
 /// The shipping session passes, so does the twin uncut, and loom finds the cut.
