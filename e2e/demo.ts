@@ -110,6 +110,15 @@ try {
   await until('the order to arrive', () => site.hits.some((hit) => hit.startsWith('POST')));
   await call(client, 'page_text');
 
+  say('The person presses the kill switch in the popup: everything stops, and nothing but a terminal brings it back.');
+  const last = await browser.popup(tab);
+  await until('the switch', () => last.has('kill-engage'));
+  await last.click('kill-engage');
+  await until('everything to be stopped', () => last.has('killed'));
+  await last.screenshot(path.join(shots, '4-stopped.png'));
+  await last.close();
+  assert.match(textOf(await call(client, 'page_text')), /BRIDGE_KILLED/);
+
   console.log(`\nThe main job works. Screenshots: ${path.relative(ROOT, shots)}/`);
 } finally {
   await client?.stop();
