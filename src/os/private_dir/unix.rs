@@ -16,6 +16,8 @@ use super::Access;
 use crate::base::identity::DIR_NAME;
 
 const PRIVATE_DIR: u32 = 0o700;
+/// A file can be replaced between two of our system calls, but not for ever.
+const ATTEMPTS: usize = 64;
 const PRIVATE_FILE: u32 = 0o600;
 
 #[derive(Debug)]
@@ -53,20 +55,27 @@ impl OpenDir {
         };
         // NONBLOCK, or a planted FIFO would hold us here.
         let flags = direction | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = match rustix::fs::openat(&self.0, name, flags, Mode::empty()) {
-            Ok(fd) => File::from(fd),
-            Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => {
-                return Err(OsRefusal::NotAPlainFile { path: path.into() });
+        for _ in 0..ATTEMPTS {
+            let file = match rustix::fs::openat(&self.0, name, flags, Mode::empty()) {
+                Ok(fd) => File::from(fd),
+                Err(Errno::NOENT) => return Ok(None),
+                Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => {
+                    return Err(OsRefusal::NotAPlainFile { path: path.into() });
+                }
+                Err(error) => return Err(OsRefusal::io("open", path, error)),
+            };
+            let stat = stat(&file, path)?;
+            // Replaced since it was opened: what has the name now is what counts.
+            if stat.st_nlink == 0 {
+                continue;
             }
-            Err(error) => return Err(OsRefusal::io("open", path, error)),
-        };
-        let stat = stat(&file, path)?;
-        match access {
-            Access::Read | Access::Append => check_file(path, &stat)?,
-            Access::Salvage => check_plain(path, &stat)?,
+            match access {
+                Access::Read | Access::Append => check_file(path, &stat)?,
+                Access::Salvage => check_plain(path, &stat)?,
+            }
+            return Ok(Some(file));
         }
-        Ok(Some(file))
+        Err(OsRefusal::io("open", path, Errno::BUSY))
     }
 
     pub fn make(&self, name: &str, path: &Path) -> Result<Option<File>, OsRefusal> {
