@@ -9,6 +9,7 @@
 )]
 
 mod command_line;
+mod impostor;
 mod lying_extension;
 mod many_clients;
 mod mcp_client;
