@@ -2,7 +2,7 @@
 NODE := node_modules/.bin/node
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: demo test check bench fuzz model adversarial e2e platforms audit setup build
+.PHONY: demo test check bench fuzz model adversarial dist e2e platforms audit setup build
 .DEFAULT_GOAL := demo
 
 setup:
@@ -45,6 +45,10 @@ model: setup
 
 adversarial: build
 	@$(NODE) e2e/review.ts
+
+# The program to hand out: static, position independent, and attacked as such.
+dist:
+	@bash e2e/dist.sh
 
 e2e: build
 	@npm run -s e2e

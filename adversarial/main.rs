@@ -10,6 +10,7 @@
 
 mod command_line;
 mod files;
+mod impostor;
 mod lying_extension;
 mod many_clients;
 mod mcp_client;

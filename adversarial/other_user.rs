@@ -9,16 +9,72 @@ use serde_json::json;
 
 use crate::stage::{HANG, Home, Host, Link, Serving};
 
-const NOBODY: u32 = 65_534;
+pub const NOBODY: u32 = 65_534;
 
-fn as_nobody(program: &std::ffi::OsStr) -> Command {
+pub fn as_nobody(program: &std::ffi::OsStr) -> Command {
     let mut command = Command::new("setpriv");
     let drop = format!("{NOBODY}");
     command.args(["--reuid", &drop, "--regid", &drop, "--clear-groups"]).arg(program);
     command
 }
 
-fn running_as_root() -> bool {
+/// A broker of another user, with a home, a program and a client of that user.
+pub struct Unprivileged {
+    pub home: Home,
+    pub program: std::path::PathBuf,
+    family: std::process::Child,
+}
+
+impl Unprivileged {
+    pub fn open() -> Self {
+        use std::os::unix::process::CommandExt;
+        let home = Home::new();
+        let program = home.path().join("program");
+        let binary = crate::stage::binary();
+        assert!(Command::new("cp").arg(binary).arg(&program).status().unwrap().success());
+        chown(home.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        let mut command = as_nobody("/bin/sh".as_ref());
+        // Its client is whoever holds the pipes: programs of that user too, or it would have none.
+        command.args(["-c", "sleep 600 | \"$0\" | cat >/dev/null"]).arg(&program);
+        command.env_clear().env("PATH", "/usr/bin:/bin");
+        command.env("HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+        let family = command.spawn().unwrap();
+        let unprivileged = Self { home, program, family };
+        unprivileged.await_door();
+        unprivileged
+    }
+
+    fn await_door(&self) {
+        let end = std::time::Instant::now() + HANG;
+        while std::os::unix::net::UnixStream::connect(self.home.socket()).is_err() {
+            assert!(std::time::Instant::now() < end, "the broker opened");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
+    fn end(&mut self) {
+        let group = format!("-{}", self.family.id());
+        let _ = Command::new("kill").args(["-s", "KILL", "--", &group]).status();
+        let _ = self.family.wait();
+    }
+
+    /// Ends it; what it logged.
+    pub fn log(mut self) -> String {
+        self.end();
+        let mut text = String::new();
+        self.family.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+}
+
+impl Drop for Unprivileged {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+pub fn running_as_root() -> bool {
     let root =
         std::fs::metadata("/proc/self").is_ok_and(|file| std::os::unix::fs::MetadataExt::uid(&file) == 0);
     assert!(
@@ -70,23 +126,10 @@ fn t035_a_broker_does_not_speak_to_a_peer_of_another_user() {
     if !running_as_root() {
         return;
     }
-    let home = Home::new();
-    let program = home.path().join("program");
-    std::fs::copy(crate::stage::binary(), &program).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    chown(home.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-    let mut command = as_nobody(program.as_os_str());
-    command.env_clear().env("PATH", "/usr/bin:/bin");
-    command.env("HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
-    let serving = Serving::start(command);
-    let end = std::time::Instant::now() + HANG;
-    while std::os::unix::net::UnixStream::connect(home.socket()).is_err() {
-        assert!(std::time::Instant::now() < end, "the broker opened");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    let unprivileged = Unprivileged::open();
+    let home = &unprivileged.home;
     let mut link = Link::foreign(&home.socket());
     assert_eq!(link.hear_line(), None, "not even a hello");
-    drop(serving);
 }
 
 /// Layer: os/runtime_dir.

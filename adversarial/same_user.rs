@@ -61,14 +61,14 @@ fn dialer(home: &Home, label: &str) -> Dialer {
 }
 
 /// The proof of a genuine peer for the nonce that this connection was given.
-fn proof(home: &Home, link: &mut Link, label: &str) -> Value {
+pub fn proof(home: &Home, link: &mut Link, label: &str) -> Value {
     let hello = link.hear_line().unwrap();
     let step = dialer(home, label).on_line(hello.as_bytes()).unwrap();
     let DialerStep::Send(line) = step else { panic!("{step:?}") };
     serde_json::from_slice(&line).unwrap()
 }
 
-fn is_welcome(link: &mut Link, proof: &Value) -> bool {
+pub fn is_welcome(link: &mut Link, proof: &Value) -> bool {
     link.say(proof);
     link.hear_line().is_some_and(|line| line.contains("\"welcome\""))
 }

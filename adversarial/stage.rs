@@ -20,8 +20,11 @@ pub const HANG: Duration = Duration::from_secs(60);
 pub const SECRET: [u8; 32] = [7; 32];
 pub const ABORTED: i32 = 6;
 
+/// The program under attack: the one built with the suite, or whichever `GENKAN_BIN` names.
 pub fn binary() -> &'static str {
-    env!("CARGO_BIN_EXE_genkan")
+    static NAMED: OnceLock<Option<String>> = OnceLock::new();
+    let named = NAMED.get_or_init(|| std::env::var("GENKAN_BIN").ok());
+    named.as_deref().unwrap_or(env!("CARGO_BIN_EXE_genkan"))
 }
 
 /// The suite's own foreign program and debugger (`puppet.c`), compiled once.
@@ -66,7 +69,8 @@ impl Carrier {
         ]);
         line.extend(more.iter().map(|word| std::ffi::OsStr::new(*word)));
         let mut command = Command::new(line[0]);
-        let mut child = command.args(&line[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            command.args(&line[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         if mode != "x" {
             let mut ready = [0];
             child.stdout.as_mut().unwrap().read_exact(&mut ready).expect("the puppet reached its socket");

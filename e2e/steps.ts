@@ -33,6 +33,7 @@ const rust: Step[] = [
   { name: 'rust tests', run: 'cargo test --no-fail-fast', ran: RUST },
   { name: 'clippy', run: 'cargo clippy -q --all-targets -- -D warnings' },
   { name: 'pure layers', run: 'cargo check -q --lib --no-default-features' },
+  { name: 'dist', run: 'bash e2e/dist.sh', ran: RUST },
   { name: 'models', run: 'bash model/run.sh', ran: RUST },
   { name: 'fuzz', run: `bash fuzz/run.sh ${fuzzSeconds}` },
 ];

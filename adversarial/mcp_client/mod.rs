@@ -35,7 +35,7 @@ impl Server {
     }
 
     fn start_in(home: &TempDir, environment: &[(&str, &str)]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_genkan"));
+        let mut command = Command::new(crate::stage::binary());
         command.env_clear().env("HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
         command.envs(environment.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

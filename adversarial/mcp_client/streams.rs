@@ -55,7 +55,7 @@ fn t011_a_client_that_stops_reading_ends_the_server() {
         server
     };
     // The reader thread owns the pipe; a server of our own here has none.
-    let mut bare = Command::new(env!("CARGO_BIN_EXE_genkan"));
+    let mut bare = Command::new(crate::stage::binary());
     let home = home();
     bare.env_clear().env("HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
     let mut bare = bare.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

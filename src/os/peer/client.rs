@@ -5,6 +5,7 @@
 //! while it was measured. A shell or launcher in between holds our ends, not the other ones, and so is nobody's client.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use super::image::{self, Own};
 use super::script;
@@ -13,10 +14,24 @@ use crate::base::limits::{CLIENT_PATH_BYTES_MAX, GATEWAYS_MAX, HOLDERS_MAX};
 use crate::os::OsRefusal;
 use crate::wire::client::{Client, Holder, Image};
 
+/// A child of the client has all its descriptors between fork and exec. Seen just then, it becomes another program or
+/// ends while it is measured; a moment later it is gone.
+const ATTEMPTS: usize = 5;
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// Measures our client now: at the start, and again at its first call. Hashing a large program takes its time; call it
 /// where waiting is allowed.
 pub fn client() -> Result<Client, OsRefusal> {
-    of_process(Process::own()?)
+    let measure = || of_process(Process::own()?);
+    let mut client = measure();
+    for _ in 1..ATTEMPTS {
+        if client.is_ok() {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+        client = measure();
+    }
+    client
 }
 
 fn of_process(process: Process) -> Result<Client, OsRefusal> {

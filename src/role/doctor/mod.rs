@@ -3,6 +3,7 @@
 //! Decides what counts as a problem. It reads, and writes only when told to fix. It never overwrites a manifest that is
 //! not ours, and starts or stops no process.
 
+mod attestation;
 mod registration;
 mod report;
 
@@ -35,6 +36,7 @@ pub fn examine(environment: &Environment, options: &DoctorOptions) -> Examined {
     findings.extend(broker(environment));
     findings.extend(registrations(environment, &program, options.fix.as_ref()));
     findings.push(extension(&program));
+    findings.extend(attestation::findings());
     let report = Report { program, findings };
     let text = if options.json { report.json() } else { report.text() };
     Examined { text, healthy: report.healthy() }
