@@ -58,6 +58,7 @@ const site = await Site.start({
   '/order': '<!doctype html><title>Thank you</title><h1>Thank you</h1><p>The order is on its way.',
 });
 let browser: Browser | undefined;
+let second: Client | undefined;
 let client: Client | undefined;
 try {
   say('A real Chromium starts with the genkan extension; the browser starts the native host.');
@@ -110,6 +111,16 @@ try {
   await until('the order to arrive', () => site.hits.some((hit) => hit.startsWith('POST')));
   await call(client, 'page_text');
 
+  say('A second client comes: its server relays to the first one, and both work in the same browser, each in its tab.');
+  second = await Client.start(home);
+  await call(second, 'tab_open', { url: site.url('/about') });
+  assert.match(textOf(await call(second, 'page_text')), /A small house/);
+  assert.match(textOf(await call(client, 'page_text')), /on its way/);
+
+  say('The first client is killed outright. The second takes the door over within its next call.');
+  client.process.kill('SIGKILL');
+  assert.match(textOf(await call(second, 'page_text')), /A small house/);
+
   say('The person presses the kill switch in the popup: everything stops, and nothing but a terminal brings it back.');
   const last = await browser.popup(tab);
   await until('the switch', () => last.has('kill-engage'));
@@ -117,10 +128,11 @@ try {
   await until('everything to be stopped', () => last.has('killed'));
   await last.screenshot(path.join(shots, '4-stopped.png'));
   await last.close();
-  assert.match(textOf(await call(client, 'page_text')), /BRIDGE_KILLED/);
+  assert.match(textOf(await call(second, 'page_text')), /BRIDGE_KILLED/);
 
   console.log(`\nThe main job works. Screenshots: ${path.relative(ROOT, shots)}/`);
 } finally {
+  await second?.stop();
   await client?.stop();
   await browser?.stop();
   await site.stop();
