@@ -15,5 +15,7 @@ mod lying_extension;
 mod many_clients;
 mod mcp_client;
 mod other_user;
+mod person;
 mod same_user;
 mod stage;
+mod terminal;

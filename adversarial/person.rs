@@ -27,7 +27,8 @@ impl Person {
 
     /// Runs it through words before it, such as a shell that turns its standard input elsewhere.
     pub fn runs_as(command: &Command, before: &[&str]) -> Self {
-        let terminal = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let terminal =
+            rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         rustix::pty::grantpt(&terminal).unwrap();
         rustix::pty::unlockpt(&terminal).unwrap();
         let name = rustix::pty::ptsname(&terminal, Vec::new()).unwrap();
@@ -93,10 +94,6 @@ impl Person {
     pub fn agrees(&mut self) {
         let words = self.asked_for().unwrap_or_else(|| panic!("nothing was asked: {}", self.text));
         self.types(&words);
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.child.id()
     }
 
     /// Waits for the end: exit code and everything shown.

@@ -14,7 +14,6 @@ pub mod peer;
 pub mod platform;
 pub mod private_dir;
 mod private_file;
-pub mod program;
 pub mod random;
 pub mod records;
 mod refusal;

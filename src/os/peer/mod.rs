@@ -11,6 +11,7 @@
 mod attested;
 mod client;
 mod image;
+mod program;
 mod script;
 #[cfg_attr(target_os = "linux", path = "linux/mod.rs")]
 #[cfg_attr(target_os = "macos", path = "macos/mod.rs")]
@@ -27,6 +28,7 @@ use std::path::{Path, PathBuf};
 pub use attested::{Attested, attest};
 pub use client::client;
 pub use image::{Own, own};
+pub use program::{Program, program, script_at};
 #[cfg(unix)]
 pub use system::same_user;
 #[cfg(target_os = "linux")]

@@ -147,7 +147,7 @@ mod origin {
     fn makers(index: u32) -> Vec<String> {
         let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
         let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        pids.filter(|pid| holds(*pid, index)).map(image).collect()
+        pids.filter(|pid| *pid != std::process::id() && holds(*pid, index)).map(image).collect()
     }
 
     fn image(pid: u32) -> String {

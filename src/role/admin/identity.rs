@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::refusal::{Code, Refusal};
 use crate::base::shown::shown;
-use crate::os::{peer, program};
+use crate::os::peer;
 use crate::role::argv::{Pairing, Scripts, Who};
 use crate::trust::presence::Candidate;
 use crate::trust::state::{Anchor, ScriptRule};
@@ -76,16 +76,22 @@ fn signed(signer: &str) -> Result<Anchor, Refusal> {
     }
 }
 
+/// Who would be our client, were we to serve instead of asking.
 fn parent() -> Result<(Anchor, String, Seen), Refusal> {
-    let image = peer::parent()
-        .image
-        .ok_or_else(|| refused("The program that started this is not known; use --exec PATH."))?;
-    let program = measured(&image)?;
-    let seen = Seen { interpreter: program.interpreter, ..Seen::of(&program.image) };
-    Ok((anchor(&program.image), program.image.path, seen))
+    let client = peer::client().map_err(|refusal| {
+        refused(format!("The program that started this is not known: {refusal}. Use --exec PATH."))
+    })?;
+    let [holder] = client.holders() else {
+        return Err(refused(
+            "Several programs stand behind this command; name the one you mean with --exec PATH.",
+        ));
+    };
+    let seen =
+        Seen { interpreter: holder.interpreter, script: holder.script.clone(), ..Seen::of(&holder.image) };
+    Ok((anchor(&holder.image), holder.image.path.clone(), seen))
 }
 
-fn measured(path: &Path) -> Result<program::Program, Refusal> {
+fn measured(path: &Path) -> Result<peer::Program, Refusal> {
     let path = resolved(path)?;
     let mut start = [0; 2];
     let read = std::fs::File::open(&path).and_then(|mut file| file.read(&mut start));
@@ -96,7 +102,7 @@ fn measured(path: &Path) -> Result<program::Program, Refusal> {
         )));
     }
     let program =
-        program::program(&path).map_err(|refusal| refused(format!("It cannot be paired: {refusal}.")))?;
+        peer::program(&path).map_err(|refusal| refused(format!("It cannot be paired: {refusal}.")))?;
     if program.is_own {
         return Err(refused(
             "That is genkan itself, which speaks for whoever starts it; pair the client, not genkan.",
@@ -123,7 +129,7 @@ fn script_rule(said: &Scripts, image: &str, seen: &Seen) -> Result<ScriptRule, R
         ))),
         Scripts::At(script) => {
             let script = resolved(script)?;
-            let measured = program::script(&script)
+            let measured = peer::script_at(&script)
                 .map_err(|refusal| refused(format!("It cannot be paired: {refusal}.")))?;
             Ok(exactly(measured))
         }
