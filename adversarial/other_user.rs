@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::stage::{HANG, Home, Host, Link, Serving};
+use crate::stage::{HANG, Home, Host, Link};
 
 pub const NOBODY: u32 = 65_534;
 
