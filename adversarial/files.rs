@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::stage::{Home, binary};
+use crate::stage::{HANG, Home, Serving, binary};
 
 const NOBODY: u32 = 65_534;
 
@@ -266,4 +266,23 @@ fn t065_a_holder_that_never_lets_go_is_named_and_one_that_is_killed_is_no_obstac
     holder.wait().unwrap();
     assert!(home.command(&["kill"]).output().unwrap().status.success());
     assert_eq!(list(&home).unwrap()["epoch"], 2);
+}
+
+/// Layers: os/lock, role/broker. The lock is on the folder, so whoever deletes the file frees nothing.
+#[test]
+fn t065_a_lock_file_deleted_under_a_living_broker_comes_back_and_makes_no_second_one() {
+    let home = Home::new();
+    let serving = Serving::open(&home);
+    let before = home.lock().unwrap();
+    assert_eq!(before.0, u64::from(serving.pid()));
+    for _ in 0..3 {
+        std::fs::remove_file(home.runtime().join("run.lock")).unwrap();
+        let _second = Serving::start(home.command(&[]));
+        let end = std::time::Instant::now() + HANG;
+        while home.lock().as_ref() != Some(&before) {
+            assert!(std::time::Instant::now() < end, "the broker put its lock file back");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+    assert_eq!(home.lock(), Some(before));
 }

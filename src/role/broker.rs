@@ -10,17 +10,19 @@ mod entry;
 mod relay;
 mod service;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use crate::base::identity::LOCK_FILE;
 use crate::base::limits::{HAND_OVER_MS, LAST_LINES_MS, TRUST_TICK_MS};
 use crate::base::refusal::{Code, Refusal};
 use crate::bridge::clients::End;
 use crate::os::lock::RunLock;
+use crate::os::log;
 use crate::os::random;
 use crate::os::runtime_dir::RuntimeDir;
 use crate::os::socket::Listener;
@@ -37,9 +39,8 @@ pub struct Broker {
     accepting: Mutex<JoinHandle<()>>,
     watching: AbortHandle,
     open: watch::Sender<bool>,
-    _lock: RunLock,
-    // The socket's address goes through its descriptor.
-    _dir: RuntimeDir,
+    /// What makes this process the broker. The socket's address goes through the folder's descriptor.
+    _door: Arc<(RunLock, RuntimeDir)>,
 }
 
 impl Broker {
@@ -50,8 +51,10 @@ impl Broker {
         let (open, stays_open) = watch::channel(true);
         let doorway = Doorway::new(service.clone(), lock.secret(), random::bytes32);
         let accepting = Mutex::new(tokio::spawn(doorway.keep_open(listener, stays_open)));
-        let watching = tokio::spawn(look_after(service.clone())).abort_handle();
-        Ok(Self { service, accepting, watching, open, _lock: lock, _dir: dir })
+        let door = Arc::new((lock, dir));
+        // Weak, so that the lock is free as soon as the broker is dropped.
+        let watching = tokio::spawn(look_after(service.clone(), Arc::downgrade(&door))).abort_handle();
+        Ok(Self { service, accepting, watching, open, _door: door })
     }
 
     /// Attaches the client of this process, if it is admitted now.
@@ -90,13 +93,19 @@ impl Drop for Broker {
     }
 }
 
-/// Looks for changes of the record, so that what it forbids ends although nothing new is asked for.
-async fn look_after(service: Arc<Service>) {
+/// Looks for changes of the record, so that what it forbids ends although nothing new is asked for, and puts the lock
+/// file back where somebody removed it, so that hosts and relays find the door.
+async fn look_after(service: Arc<Service>, door: Weak<(RunLock, RuntimeDir)>) {
     let mut ticks = interval(ms(TRUST_TICK_MS));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut seen = None;
     loop {
         ticks.tick().await;
+        if let Some(door) = door.upgrade()
+            && let Ok(true) = door.0.restore(&door.1)
+        {
+            log::warn(format_args!("somebody changed {:?}; it is put back", door.1.path_of(LOCK_FILE)));
+        }
         let stamp = service.records.trust.stamp();
         if seen.as_ref() != Some(&stamp) {
             seen = Some(stamp);
