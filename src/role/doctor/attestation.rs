@@ -1,6 +1,6 @@
 //! What attestation sees: this program's own file, what the kernel offers to measure others by, and who speaks to us.
 
-use crate::os::peer::{self, Sight};
+use crate::os::peer;
 use crate::wire::client::Holder;
 
 use super::refused;
@@ -8,7 +8,7 @@ use super::report::Finding;
 
 /// Our file, our means, and the client as it would be measured had it started an MCP server here.
 pub fn findings() -> Vec<Finding> {
-    vec![program(), means(peer::sight()), client()]
+    vec![program(), means(), client()]
 }
 
 fn program() -> Finding {
@@ -28,7 +28,9 @@ fn program() -> Finding {
     .at(own.path())
 }
 
-fn means(sight: Sight) -> Finding {
+#[cfg(target_os = "linux")]
+fn means() -> Finding {
+    let sight = peer::sight();
     let subject = "attestation";
     let peers =
         if sight.peer_descriptor { "peers by descriptor" } else { "peers by number (before Linux 6.5)" };
@@ -46,6 +48,16 @@ fn means(sight: Sight) -> Finding {
     } else {
         Finding::ok(subject, &format!("{peers}; {debugging}"))
     }
+}
+
+/// The same on every machine: nothing there can be switched on or off.
+#[cfg(not(target_os = "linux"))]
+fn means() -> Finding {
+    Finding::note(
+        "attestation",
+        "partial",
+        "peers by the path of their file; who sends a message is not told here",
+    )
 }
 
 fn client() -> Finding {
