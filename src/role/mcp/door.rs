@@ -156,10 +156,22 @@ impl Door {
         let (client, more) = self.entrance.at_call().await?;
         self.judge(&client)?;
         if more {
-            // The broker was told of another client.
-            *self.way.lock().await = Way::None;
+            self.enter_anew(&client).await?;
         }
         Ok(client)
+    }
+
+    /// The broker was told of another client. Whoever relays to this process stays.
+    async fn enter_anew(&self, client: &Client) -> Result<(), Refusal> {
+        let mut way = self.way.lock().await;
+        *way = match &*way {
+            Way::Own(own) => {
+                let guest = own.broker.enter(client.clone(), self.instance.clone())?;
+                Way::Own(Arc::new(Own { guest, broker: own.broker.clone() }))
+            }
+            Way::Relayed(_) | Way::None => Way::None,
+        };
+        Ok(())
     }
 
     // INVARIANT kill-4
@@ -225,7 +237,7 @@ impl Door {
                     }
                 }
             };
-            if Instant::now() >= until {
+            if Instant::now() >= until || self.is_ending.load(Ordering::SeqCst) {
                 return Err(refusal);
             }
             sleep(ms(ELECT_PAUSE_MS)).await;
