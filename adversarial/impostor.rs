@@ -219,26 +219,13 @@ fn t043_a_bind_mount_of_the_program_is_the_same_file() {
 
 /// Layer: os/peer. What runs is measured, not what lies at the path; an update is told from a stranger.
 #[test]
-fn t042_a_replaced_program_is_measured_by_what_runs_and_told_to_restart() {
+fn t042_a_program_that_was_replaced_while_it_ran_is_told_from_a_stranger() {
     let home = Home::new();
     let program = copy_of_the_program(&home.path().join("genkan-program"));
-    let mut command = Command::new(&program);
-    command.env_clear().env("HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
-    let broker = Logged::open(&home, command);
-    signal("-STOP", broker.child.id());
-    let old = Carrier::start(&[], program.to_str().unwrap(), "d", &home.socket(), &[]);
-    let replace = || {
-        copy_of_the_program(&home.path().join("new"));
-        std::fs::rename(home.path().join("new"), &program).unwrap();
-    };
-    replace();
-    signal("-CONT", broker.child.id());
-    assert!(Link::through(old).hear_line().is_some(), "both run the same file, which has no name by now");
-    drop(broker.log());
-
-    std::fs::remove_file(home.socket()).unwrap();
+    home.plant_lock(std::process::id());
     let outdated = Carrier::start(&[], program.to_str().unwrap(), "l", &home.socket(), &[]);
-    replace();
+    copy_of_the_program(&home.path().join("new"));
+    std::fs::rename(home.path().join("new"), &program).unwrap();
     let (state, why) = standing(&home, &program);
     assert_eq!(state, "refused");
     assert!(why.contains("was replaced while it ran") && why.contains("restart"), "{why}");

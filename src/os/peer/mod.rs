@@ -32,7 +32,7 @@ pub use program::{Program, program, script_at};
 #[cfg(unix)]
 pub use system::same_user;
 #[cfg(target_os = "linux")]
-pub use system::{Sender, Sight, receive, sight};
+pub use system::{Sender, Sight, receive, remember_output, sight};
 
 use super::browsers;
 

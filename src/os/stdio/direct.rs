@@ -69,6 +69,8 @@ fn reopened(pipe: impl AsFd, access: OFlags) -> io::Result<OwnedFd> {
 
 /// Standard output for us alone; what anything else writes there goes to standard error from here on.
 pub fn take_stdout() -> io::Result<File> {
+    #[cfg(target_os = "linux")]
+    crate::os::peer::remember_output();
     let stdout = io::stdout().as_fd().try_clone_to_owned()?;
     rustix::stdio::dup2_stdout(io::stderr())?;
     Ok(stdout.into())

@@ -6,6 +6,7 @@
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::OnceLock;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
@@ -34,11 +35,30 @@ enum End {
     Parent,
 }
 
+/// What one descriptor is: its kind, and the kernel's name for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stream {
+    kind: FileType,
+    name: String,
+}
+
+/// Our own standard output as we were given it.
+static OUTPUT: OnceLock<Stream> = OnceLock::new();
+
+/// Keeps in mind what our standard output is, before its number is given to another file.
+pub fn remember_output() {
+    if let Ok(stream) = Process::own().and_then(|own| stream(&own, "fd/1")) {
+        let _ = OUTPUT.set(stream);
+    }
+}
+
 /// The holders, nearest ancestor first. Each end has at least one, or this is a refusal.
 pub fn holders(process: &Process) -> Result<Vec<Process>, OsRefusal> {
     let (mut wanted, mut found) = (Vec::new(), Vec::<Process>::new());
-    for (name, own_mode) in [("fd/0", READ_ONLY), ("fd/1", WRITE_ONLY)] {
-        match end(process, name, own_mode)? {
+    let (input, output) = (Some(stream(process, "fd/0")?), output(process)?);
+    for (stream, own_mode) in [(input, READ_ONLY), (output, WRITE_ONLY)] {
+        let Some(stream) = stream else { continue };
+        match end(process, stream, own_mode)? {
             End::Held(end) => wanted.push(end),
             End::Parent if found.is_empty() => found.push(parent(process)?),
             End::Parent => {}
@@ -51,12 +71,29 @@ pub fn holders(process: &Process) -> Result<Vec<Process>, OsRefusal> {
     Ok(found)
 }
 
-fn end(process: &Process, name: &str, own_mode: u32) -> Result<End, OsRefusal> {
+fn stream(process: &Process, name: &str) -> Result<Stream, OsRefusal> {
     let refused = |error: Errno| unmeasured(process.pid(), &error.to_string());
     let flags = AtFlags::STATX_DONT_SYNC;
     let file = rustix::fs::statx(process.folder(), name, flags, StatxFlags::TYPE).map_err(refused)?;
-    let link = process.link(name)?.to_string_lossy().into_owned();
-    match FileType::from_raw_mode(file.stx_mode.into()) {
+    let kind = FileType::from_raw_mode(file.stx_mode.into());
+    Ok(Stream { kind, name: process.link(name)?.to_string_lossy().into_owned() })
+}
+
+/// The output for which holders are looked for. Another process of ours whose output and log are one file has put its
+/// output aside, as we do; then who speaks to it over its input must do.
+fn output(process: &Process) -> Result<Option<Stream>, OsRefusal> {
+    let seen = stream(process, "fd/1")?;
+    if process.pid() == std::process::id() {
+        Ok(Some(OUTPUT.get().cloned().unwrap_or(seen)))
+    } else {
+        let log = stream(process, "fd/2").ok();
+        Ok(Some(seen).filter(|seen| log.as_ref() != Some(seen)))
+    }
+}
+
+fn end(process: &Process, stream: Stream, own_mode: u32) -> Result<End, OsRefusal> {
+    let Stream { kind, name: link } = stream;
+    match kind {
         FileType::Fifo if link.starts_with("pipe:[") => {
             Ok(End::Held(Wanted { name: link, not: Some(own_mode) }))
         }
@@ -272,6 +309,17 @@ mod tests {
         let child = sleeper(input, Stdio::piped());
         drop(writer);
         assert!(matches!(holders_of(&child), Err(OsRefusal::NoClient { .. })));
+    }
+
+    #[test]
+    fn an_output_that_was_put_aside_for_the_log_is_not_looked_at() {
+        let (reader, log) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new("/bin/sleep");
+        command.arg("600").stdin(Stdio::piped()).stdout(log.try_clone().unwrap()).stderr(log);
+        let child = Ended(command.spawn().unwrap());
+        drop(command);
+        assert_eq!(holders_of(&child).unwrap(), [us()]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod process;
 mod sight;
 mod users;
 
+pub use ends::remember_output;
 pub use messages::{Sender, receive};
 pub use process::Process;
 pub use sight::{Sight, sight};
