@@ -2,7 +2,7 @@
 NODE := node_modules/.bin/node
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: demo test check bench fuzz model adversarial dist e2e platforms audit setup build
+.PHONY: demo test check bench fuzz model adversarial dist e2e soak platforms audit setup build
 .DEFAULT_GOAL := demo
 
 setup:
@@ -56,6 +56,10 @@ e2e: build
 # The code for macOS and Windows, type-checked with warnings denied. It is never run here.
 platforms:
 	@bash e2e/platforms.sh
+
+# Many clients, real browsers, and processes that die at any time: `make soak SEED=7 SECONDS=60`.
+soak: build
+	@SEED=$(or $(SEED),1) SECONDS=$(or $(SECONDS),600) $(NODE) e2e/soak/soak.ts
 
 # What is slow or seldom. Steps whose tool cannot be had here say "not run".
 audit: setup
