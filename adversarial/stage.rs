@@ -198,7 +198,12 @@ impl Host {
     }
 
     pub fn hear(&self) -> Value {
-        serde_json::from_slice(&self.frames.recv_timeout(HANG).expect("a frame")).unwrap()
+        self.hear_within(HANG).expect("a frame")
+    }
+
+    /// The next frame, if one comes in this time.
+    pub fn hear_within(&self, time: Duration) -> Option<Value> {
+        self.frames.recv_timeout(time).ok().map(|frame| serde_json::from_slice(&frame).unwrap())
     }
 
     pub fn say(&mut self, frame: &Value) {
