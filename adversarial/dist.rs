@@ -132,16 +132,16 @@ fn through_a_call(home: &Home, environment: &[(&'static str, String)]) {
     let mut host = Host::run(with(&["--native-host", "--label", "chromium"]));
     host.greet();
     while host.hear()["link"]["state"] != "attached" {}
-    serving.ask(1, "tab_list", &json!({}));
+    serving.ask(1, "tab_focus", &json!({ "tabId": 1 }));
     let request = loop {
         let frame = host.hear();
-        if frame["op"] == "tab_list" {
+        if frame["op"] == "tab_focus" {
             break frame;
         }
     };
-    host.say(&done(request["id"].as_u64().unwrap(), "no tabs"));
+    host.say(&done(request["id"].as_u64().unwrap(), "it is in front"));
     let (_, answer) = serving.answer().expect("an answer");
-    assert!(answer.contains("no tabs"), "{answer}");
+    assert!(answer.contains("it is in front"), "{answer}");
     for pid in [serving.pid(), host.child.id()] {
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
         let mut files: Vec<_> = maps.lines().filter_map(executable_file).collect();

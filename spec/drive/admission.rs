@@ -13,6 +13,9 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use genkan::base::refusal::{Code, Refusal};
 use genkan::trust::admission::{Admitted, decide, recheck};
@@ -23,10 +26,22 @@ use genkan::wire::client::{self as measured, Holder, Image, Script, Sha256};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
+mod observer;
+#[path = "../../adversarial/person.rs"]
+mod person;
 #[path = "../admission.rs"]
 mod reference;
+#[path = "../../adversarial/stage.rs"]
+mod stage;
+mod tour;
+
+use observer::Observer;
+use person::Person;
 
 use reference::{Client, File, Machine, Rule, Seen, Standing, Step, steps};
+use serde_json::{Value, json};
+use stage::Home;
+use tour::{Walked, histories};
 
 /// Something that the machine is compared with.
 trait World {
@@ -392,5 +407,197 @@ fn every_twin_that_breaks_a_promise_is_noticed() {
             compare(&mut Library::new(fault), &history).map_err(TestCaseError::fail)
         });
         assert!(found.is_err(), "{fault:?} went unnoticed");
+    }
+}
+
+/// For the built program: how client A stands, and whether a question stands open and still fits. Every step costs
+/// processes, so not every state is met, but every step in each of these.
+impl Walked for Machine {
+    type Step = Step;
+    type Standing = (Standing, Option<bool>);
+
+    fn step(&mut self, step: Step) {
+        self.step(step);
+    }
+
+    fn standing(&self) -> Self::Standing {
+        (self.standing(Client::A), self.key().2.map(|(_, _, fits)| fits))
+    }
+}
+
+/// The built program: commands of a person at a terminal, and clients of small programs at both ends of its pipes.
+struct Program {
+    question: Option<Person>,
+    home: Home,
+    versions: [u8; 5],
+}
+
+/// Passes lines on, with what every system has.
+const FORWARD: &str = "while IFS= read -r line; do printf '%s\\n' \"$line\"; done\n";
+
+impl Program {
+    fn new() -> Self {
+        let program = Self { question: None, home: Home::new(), versions: [0; 5] };
+        [File::A, File::B, File::Script, File::OtherScript].iter().for_each(|file| program.write(*file));
+        program
+    }
+
+    fn path(&self, file: File) -> PathBuf {
+        match file {
+            File::Interpreter => std::fs::canonicalize("/bin/sh").unwrap(),
+            File::A | File::B | File::Script | File::OtherScript => {
+                self.home.path().join(format!("{file:?}"))
+            }
+        }
+    }
+
+    /// A file of its own bytes: a program is a copy of one that passes on what it reads, a script does the same.
+    fn write(&self, file: File) {
+        let mark = format!("#{file:?} {}\n", self.versions[file as usize]);
+        let bytes = match file {
+            File::Script | File::OtherScript => format!("{FORWARD}{mark}").into_bytes(),
+            File::A | File::B | File::Interpreter => {
+                [std::fs::read("/bin/cat").unwrap(), mark.into_bytes()].concat()
+            }
+        };
+        let fresh = self.home.path().join("fresh");
+        std::fs::write(&fresh, bytes).unwrap();
+        std::fs::set_permissions(&fresh, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::rename(fresh, self.path(file)).unwrap();
+    }
+
+    fn runs(&self, file: File) -> Command {
+        Command::new(self.path(file))
+    }
+
+    fn script(&self, words: &[&Path]) -> Command {
+        let mut command = self.runs(File::Interpreter);
+        command.args(words);
+        command
+    }
+
+    /// What writes to the server and what reads from it.
+    fn ends(&self, client: Client) -> [Command; 2] {
+        let scripted = |file| [self.script(&[&self.path(file)]), self.script(&[&self.path(file)])];
+        match client {
+            Client::A => [self.runs(File::A), self.runs(File::A)],
+            Client::B => [self.runs(File::B), self.runs(File::B)],
+            Client::AAndB => [self.runs(File::A), self.runs(File::B)],
+            Client::Scripted => scripted(File::Script),
+            Client::OtherScripted => scripted(File::OtherScript),
+            Client::Scriptless => [(); 2].map(|()| self.script(&[Path::new("-c"), Path::new(FORWARD)])),
+        }
+    }
+
+    fn begin(&mut self, client: Client) -> Seen {
+        let verified = self.listed().is_some();
+        let [writes, reads] = self.ends(client);
+        let mut observer = Observer::starts_behind(self.home.command(&[]), writes, reads);
+        observer.asks(1, "list_browsers", &json!({}));
+        let text = observer.hears(1);
+        let known = [
+            ("CLIENT_NOT_ADMITTED", Seen::Stranger),
+            ("CLIENT_CHANGED", Seen::Changed),
+            ("CLIENT_PAUSED", Seen::Paused),
+        ];
+        match known.into_iter().find(|(code, _)| text.starts_with(code)) {
+            Some((_, seen)) => seen,
+            None => {
+                assert!(text.contains("No browser is connected"), "{text}");
+                Seen::Admitted { verified }
+            }
+        }
+    }
+
+    fn ask(&mut self, name: u8, rule: Rule) -> Seen {
+        let (file, script) = match rule {
+            Rule::Native(file) => (file, vec![]),
+            Rule::Any => (File::Interpreter, vec!["--any-script".to_string()]),
+            Rule::Exactly(script) => {
+                (File::Interpreter, vec!["--script".to_string(), self.path(script).display().to_string()])
+            }
+        };
+        let (name, path) = (name_of(name), self.path(file).display().to_string());
+        let mut words = vec!["pair-client", "--name", &name, "--exec", &path];
+        words.extend(script.iter().map(String::as_str));
+        let mut person = Person::runs(&self.home.command(&words));
+        assert!(person.asked_for().is_some(), "{}", person.text());
+        self.question = Some(person);
+        Seen::Done
+    }
+
+    fn answer(&mut self, words: Option<&str>) -> Seen {
+        let Some(mut person) = self.question.take() else { return Seen::Nothing };
+        match words {
+            Some(words) => person.types(words),
+            None => person.agrees(),
+        }
+        if person.ends().0 == 0 { Seen::Done } else { Seen::Refused }
+    }
+
+    fn runs_alone(&self, words: &[&str]) -> Seen {
+        let output = self.home.command(words).output().unwrap();
+        if output.status.success() { Seen::Done } else { Seen::Refused }
+    }
+
+    fn resume(&self, name: &str) -> Seen {
+        let mut person = Person::runs(&self.home.command(&["pause-client", name, "--resume"]));
+        let asked = person.asked_for().is_some();
+        if asked {
+            person.agrees();
+        }
+        match person.ends().0 {
+            0 if asked => Seen::Done,
+            0 => Seen::Nothing,
+            _ => Seen::Refused,
+        }
+    }
+
+    fn record(&self) -> Value {
+        let output = self.home.command(&["list-clients", "--json"]).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+impl World for Program {
+    fn step(&mut self, step: Step) -> Seen {
+        match step {
+            Step::Ask(name, rule) => self.ask(name, rule),
+            Step::Yes => self.answer(None),
+            Step::OtherWords => self.answer(Some("yes")),
+            Step::Revoke(name) => self.runs_alone(&["revoke-client", &name_of(name)]),
+            Step::Pause(name) => self.runs_alone(&["pause-client", &name_of(name)]),
+            Step::Resume(name) => self.resume(&name_of(name)),
+            Step::Update(file) => {
+                self.versions[file as usize] += 1;
+                self.write(file);
+                Seen::Done
+            }
+            Step::Begin(client) => self.begin(client),
+            Step::End => unreachable!("what is under way is driven in adversarial/many_clients.rs"),
+        }
+    }
+
+    fn listed(&mut self) -> Option<Vec<(u8, bool)>> {
+        let record = self.record();
+        let clients = record["clients"].as_array()?.iter();
+        let listed = clients.map(|entry| (number(entry["name"].as_str().unwrap()), entry["paused"] == true));
+        (record["door"] == "paired").then(|| listed.collect())
+    }
+
+    fn epoch(&mut self) -> u64 {
+        self.record()["epoch"].as_u64().unwrap()
+    }
+}
+
+// SHOWS admission-1, admission-3, admission-4, admission-5, admission-7, admission-8, admission-9, admission-10
+#[test]
+fn the_program_keeps_its_promises_in_every_standing() {
+    let steps: Vec<Step> = steps().into_iter().filter(|step| *step != Step::End).collect();
+    let (all, met) = histories::<Machine>(&steps, 60);
+    assert!(met.is_full(&steps));
+    println!("{} histories of the program:\n{}", all.len(), met.matrix(&steps));
+    for history in &all {
+        compare(&mut Program::new(), history).unwrap();
     }
 }

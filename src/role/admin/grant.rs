@@ -59,7 +59,8 @@ pub fn grant<T>(
         Ok(_) => (AuditOutcome::Done, None),
         Err(refusal) => (AuditOutcome::Failed, Some(refusal.code)),
     };
-    let mut record = record(outcome, detail.to_string());
+    // Its beginning said what and where.
+    let mut record = record(outcome, detail.split(',').next().unwrap_or_default().into());
     record.code = code;
     if let Err(unwritten) = log.append(&record) {
         warn(&unwritten);

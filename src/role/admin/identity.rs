@@ -198,11 +198,21 @@ impl Measured {
         warnings
     }
 
-    /// For the log.
+    /// For the log: the same in one line.
     pub fn detail(&self) -> String {
-        let facts = self.facts();
-        let facts = facts.iter().map(|(what, is)| format!("{}: {is}", what.to_lowercase()));
-        facts.collect::<Vec<_>>().join("; ")
+        let Candidate { name, anchor, image, script } = &self.candidate;
+        let kind = match anchor {
+            Anchor::Hash { .. } => "hash",
+            Anchor::Signer { .. } => "signer",
+            Anchor::Package { .. } => "package",
+        };
+        let hash = self.sha256.map(|sha256| format!(" {sha256}")).unwrap_or_default();
+        let script = match script {
+            ScriptRule::Native => String::new(),
+            ScriptRule::Any => ", ANY script".into(),
+            ScriptRule::Exactly { path, sha256 } => format!(", script {} {sha256}", shown(path, usize::MAX)),
+        };
+        format!("{name}, {kind}{hash}{script}, program {}", shown(image, usize::MAX))
     }
 }
 
