@@ -20,7 +20,7 @@ use crate::stage::{Carrier, HANG, Home, Host, Link, Serving, binary, puppet};
 /// A broker whose log can be read afterwards.
 struct Logged {
     child: Child,
-    _serving: std::process::ChildStdin,
+    serving: std::process::ChildStdin,
 }
 
 impl Logged {
@@ -29,14 +29,16 @@ impl Logged {
         let mut child = command.spawn().unwrap();
         let stdin = child.stdin.take().unwrap();
         home.await_broker(child.id());
-        Self { child, _serving: stdin }
+        Self { child, serving: stdin }
     }
 
-    fn log(mut self) -> String {
-        self.child.kill().unwrap();
+    /// Ends it as its client does, so that what it was about to say is said.
+    fn log(self) -> String {
+        let Self { mut child, serving } = self;
+        drop(serving);
         let mut text = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
-        self.child.wait().unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+        child.wait().unwrap();
         text
     }
 }

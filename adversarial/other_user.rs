@@ -53,15 +53,14 @@ impl Unprivileged {
         }
     }
 
-    fn end(&mut self) {
+    fn signal(&self, name: &str) {
         let group = format!("-{}", self.family.id());
-        let _ = Command::new("kill").args(["-s", "KILL", "--", &group]).status();
-        let _ = self.family.wait();
+        let _ = Command::new("kill").args(["-s", name, "--", &group]).status();
     }
 
-    /// Ends it; what it logged.
+    /// Tells it to end, so that what it was about to say is said; what it logged.
     pub fn log(mut self) -> String {
-        self.end();
+        self.signal("TERM");
         let mut text = String::new();
         self.family.stderr.take().unwrap().read_to_string(&mut text).unwrap();
         text
@@ -70,7 +69,8 @@ impl Unprivileged {
 
 impl Drop for Unprivileged {
     fn drop(&mut self) {
-        self.end();
+        self.signal("KILL");
+        let _ = self.family.wait();
     }
 }
 
