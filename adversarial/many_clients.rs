@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use genkan::base::limits::{CLIENT_CALLS_MAX, TRUST_TICK_MS};
+use genkan::base::limits::CLIENT_CALLS_MAX;
 use genkan::os::runtime_dir::Environment;
 use genkan::os::trust_store::TrustStore;
 use genkan::trust::state::{Anchor, ClientEntry, ScriptRule};
@@ -150,7 +150,7 @@ fn a_broker_told_to_end_lets_dispatched_calls_end_and_hands_the_rest_over() {
         second.ask(1, "tab_focus", &focus(1));
         let sent = request(&host);
         first.signal(signal);
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        home.await_closed_door();
         second.ask(2, "tab_focus", &focus(2));
         host.say(&done(id(&sent), "in time"));
         assert_eq!(second.answer().unwrap(), (1, "in time".into()));
@@ -159,6 +159,27 @@ fn a_broker_told_to_end_lets_dispatched_calls_end_and_hands_the_rest_over() {
         host.say(&done(id(&handed), "handed over"));
         assert_eq!(second.answer().unwrap(), (2, "handed over".into()));
         assert!(first.ended().success(), "{signal}");
+    }
+}
+
+/// Layer: role/native_host/link. Whoever ends hands its browser over, and no door is taken for the one before it.
+#[test]
+fn a_browser_follows_every_hand_over_30_times() {
+    let home = Home::new();
+    let mut serving = Serving::open(&home);
+    let mut host = browser(&home);
+    for n in 0..30 {
+        serving.signal("TERM");
+        assert!(serving.ended().success());
+        // Spread over the pauses in which the host looks for a door.
+        std::thread::sleep(std::time::Duration::from_millis(50 + 10 * n));
+        let mut next = Serving::start(home.command(&[]));
+        next.ask(n, "tab_focus", &focus(n));
+        let asked = request(&host);
+        assert_eq!(asked["args"], focus(n));
+        host.say(&done(id(&asked), "followed"));
+        assert_eq!(next.answer().unwrap(), (n, "followed".into()));
+        serving = next;
     }
 }
 
@@ -270,7 +291,6 @@ fn t072_the_kill_switch_ends_the_calls_of_every_client_and_nothing_starts_afterw
     request(&host);
     request(&host);
     store(&home).engage().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(TRUST_TICK_MS.into()));
     for one in [&mut broker, &mut relay] {
         let (_, text) = one.answer().unwrap();
         assert!(text.starts_with("BRIDGE_KILLED"), "{text}");

@@ -486,4 +486,13 @@ impl Home {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+
+    /// Nothing answers any more, although whoever did may still be there.
+    pub fn await_closed_door(&self) {
+        let end = std::time::Instant::now() + HANG;
+        while UnixStream::connect(self.socket()).is_ok() {
+            assert!(std::time::Instant::now() < end, "the door closed");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
 }

@@ -83,8 +83,9 @@ impl From<OsRefusal> for Unattached {
 impl Relay {
     /// Attaches to whoever holds the lock. `instance` is random per process.
     pub async fn attach(dir: &RuntimeDir, client: Client, instance: String) -> Result<Self, Unattached> {
-        let record = lock::read(dir)?.ok_or_else(|| gone("the lock file is not written yet"))?;
+        // A broker writes its record before it listens.
         let (source, sink) = socket::dial(dir).await?.into_split();
+        let record = lock::read(dir)?.ok_or_else(|| gone("the lock file was removed"))?;
         let lines = Incoming::new(source, Lines::new(HANDSHAKE_LINE_BYTES_MAX));
         let patience = Duration::from_millis(HANDSHAKE_MS.into());
         let shaken = timeout(patience, shake(lines, sink, record.secret, client, instance)).await;

@@ -150,12 +150,14 @@ async fn attach(
     cut_by: Option<&[u8; SECRET_BYTES]>,
 ) -> Result<AttachedLink, Unattached> {
     let dir = RuntimeDir::resolve(environment)?;
-    let Some(record) = lock::read(&dir)? else { return Err(Unattached::Absent) };
     let stream = match socket::dial(&dir).await {
         Ok(stream) => stream,
         Err(refusal) if socket::is_absent(&refusal) => return Err(Unattached::Absent),
         Err(refusal) => return Err(refusal.into()),
     };
+    // A broker writes its record before it listens: read in the other order, its door could be taken for that of the
+    // one before it, which cut us off.
+    let Some(record) = lock::read(&dir)? else { return Err(Unattached::Absent) };
     if cut_by == Some(&record.secret) {
         return Err(Unattached::Superseded);
     }

@@ -1,6 +1,7 @@
 //! Whose a user id is, and what a process runs, without opening anything.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use crate::os::user::our_uid;
 
@@ -9,8 +10,12 @@ use crate::os::user::our_uid;
 /// In a user namespace every unmapped id appears as the overflow id, so that number proves something only where
 /// nothing is unmapped.
 pub fn same_user(uid: u32) -> bool {
-    uid == our_uid() && (uid != overflow_uid() || every_uid_is_mapped())
+    uid == our_uid()
+        && *OUR_ID_IS_OURS_ALONE.get_or_init(|| our_uid() != overflow_uid() || every_uid_is_mapped())
 }
+
+/// Asked once: a process keeps its user namespace's map, and every message of a peer is judged by it.
+static OUR_ID_IS_OURS_ALONE: OnceLock<bool> = OnceLock::new();
 
 /// The path of what a process runs, for people.
 pub fn image_of(pid: u32) -> Option<PathBuf> {
