@@ -24,7 +24,15 @@ const PRIVATE_FILE: u32 = 0o600;
 pub struct OpenDir(OwnedFd);
 
 /// An open directory of its own: a lock belongs to it, and two threads must not share it.
-pub type Lock = OwnedFd;
+#[derive(Debug)]
+pub struct Lock(OwnedFd);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing it would not do: a process forked meanwhile has the lock too until it becomes another program.
+        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+    }
+}
 
 impl AsFd for OpenDir {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -117,7 +125,7 @@ impl OpenDir {
             .map_err(|error| OsRefusal::io("open", path, error))?;
         loop {
             return match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => Ok(Some(fd)),
+                Ok(()) => Ok(Some(Lock(fd))),
                 Err(Errno::WOULDBLOCK) => Ok(None),
                 Err(Errno::INTR) => continue,
                 Err(error) => Err(OsRefusal::io("lock", path, error)),
