@@ -79,6 +79,7 @@ export class Client {
     const body = Object.keys(all).length > 0 ? { ...params, _meta: all } : params;
     const answer = new Promise<Line>((resolve, reject) => {
       const exited = (code: number | null) => reject(new Error(`server exited with ${code}\n${this.stderr}`));
+      if (this.process.exitCode !== null || this.process.signalCode !== null) exited(this.process.exitCode);
       this.process.once('exit', exited);
       this.#waiting.set(id, (line) => {
         this.process.off('exit', exited);

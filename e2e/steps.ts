@@ -47,6 +47,7 @@ const web: Step[] = [
   { name: 'platforms', run: 'bash e2e/platforms.sh' },
   { name: 'demo', run: 'node e2e/demo.ts', waits: programs },
   { name: 'e2e', run: 'npm run -s e2e', ran: NODE },
+  { name: 'soak', run: 'node e2e/soak/soak.ts', env: { SEED: '1', SECONDS: '60' } },
 ];
 const last: Step[] = [{ name: 'docs gate', run: 'cargo test --test docs', env: { GENKAN_REQUIRE_RAN: '1' } }];
 

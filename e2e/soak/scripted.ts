@@ -79,7 +79,7 @@ export class ScriptedBrowser {
     const text = `scripted ${op} ${JSON.stringify(args)}`;
     const answer = this.#random.chance(1, 10)
       ? { id, ok: false, error: { code: 'EXECUTION_FAILED', message: text } }
-      : { id, ok: true, data: { text } };
+      : { id, ok: true, data: op === 'tab_list' ? { text, structured: { tabs: [] } } : { text } };
     setTimeout(() => {
       this.#say(host, answer);
       // Said twice at times: the second must reach nobody.

@@ -168,11 +168,13 @@ try {
 }
 if (peak > RESIDENT_MB_MAX) tally.fault(`a process grew to ${peak.toFixed(1)} MB`);
 
-const refusals = [...tally.refusals].sort(([, a], [, b]) => b - a).map(([code, count]) => `${code} ${count}`);
+const refusals = [...tally.refusals.values()]
+  .sort((a, b) => b.count - a.count)
+  .map(({ count, first }) => `\n  ${String(count).padStart(5)} × such as ${first.slice(0, 200)}`);
 console.log(
   `calls        ${tally.calls} (${tally.answered} answered, ${tally.cancelled} cancelled, ${tally.lost} lost with their server)`,
 );
-console.log(`refusals     ${refusals.join(', ') || 'none'}`);
+console.log(`refusals     ${refusals.join('') || 'none'}`);
 console.log(
   `acts         ${tally.sent.size} sent, ${tally.filled.size} answered as done, ${effects.size + scripted.effects.size} happened`,
 );

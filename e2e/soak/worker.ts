@@ -11,7 +11,7 @@ export class Tally {
   lost = 0;
   restarts = 0;
   slowest = 0;
-  readonly refusals = new Map<string, number>();
+  readonly refusals = new Map<string, { count: number; first: string }>();
   readonly faults: string[] = [];
   /** Texts that an answer said were filled in. */
   readonly filled = new Set<string>();
@@ -76,13 +76,16 @@ export class SoakClient {
 
   async #life(client: Client, browser: string): Promise<void> {
     const scripted = browser === 'scripted';
-    if (!scripted) await this.#call(client, 'tab_open', { browser, url: this.#page });
+    // Without a tab of its own it would share the one in front with others.
+    const opened = scripted ? '' : await this.#call(client, 'tab_open', { browser, url: this.#page });
+    if (opened === undefined) return;
     const calls = 5 + this.#random.below(40);
     for (let i = 0; i < calls && !this.#stopping; i += 1) {
       await this.#step(client, browser);
       await new Promise((resume) => setTimeout(resume, this.#random.below(120)));
     }
-    if (!scripted) await this.#call(client, 'tab_close', { browser });
+    const tabId = Number(/Tab (\d+)/.exec(opened)?.[1]);
+    if (!scripted) await this.#call(client, 'tab_close', { browser, tabId });
   }
 
   async #step(client: Client, browser: string): Promise<void> {
@@ -125,7 +128,8 @@ export class SoakClient {
       this.#own(name, text);
       if (!result.isError) return text;
       const code = text.split(':')[0] ?? '';
-      this.#tally.refusals.set(code, (this.#tally.refusals.get(code) ?? 0) + 1);
+      const refused = this.#tally.refusals.get(code) ?? { count: 0, first: text };
+      this.#tally.refusals.set(code, { ...refused, count: refused.count + 1 });
       return undefined;
     } finally {
       clearTimeout(hang);
