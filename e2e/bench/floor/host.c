@@ -1,13 +1,12 @@
 /* The floor of the browser leg: a native messaging host that does nothing but ask and wait, timing each round trip.
    argv[1]: file for the results. The extension answers three kinds of question, told apart by their first letter. */
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { ROUNDS = 300, WARM = 30, FRAME_MAX = 1 << 20 };
+#include "times.h"
+
+enum { FRAME_MAX = 1 << 20 };
 
 static int read_all(char *to, size_t n) {
   while (n > 0) {
@@ -29,17 +28,6 @@ static int round_trip(const char *json, char *answer) {
   return read_all(answer, n);
 }
 
-static double now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
-static int by_size(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 int main(int argc, char **argv) {
   static const struct { const char *name, *json; } kinds[] = {
       {"echo", "\"e\""}, {"tabs", "\"t\""}, {"content", "\"c\""}};
@@ -54,8 +42,7 @@ int main(int argc, char **argv) {
       if (round_trip(kinds[k].json, answer) < 0) return 1;
       if (i >= 0) times[i] = now_ms() - begun;
     }
-    qsort(times, ROUNDS, sizeof *times, by_size);
-    fprintf(out, "%s %.4f %.4f\n", kinds[k].name, times[ROUNDS / 2], times[ROUNDS * 95 / 100]);
+    print_times(out, kinds[k].name, times);
   }
   fprintf(out, "done 0 0\n");
   fclose(out);
