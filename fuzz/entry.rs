@@ -11,7 +11,7 @@ use genkan::wire::bridge::{
     BridgeFrame, BridgeResp, Capability, Notice, chunks, is_instance, is_label, is_version,
 };
 use genkan::wire::client::Client;
-use genkan::wire::control::{Leg, Routed, route};
+use genkan::wire::control::{Routed, from_extension, from_socket};
 use genkan::wire::framing::{FrameFault, Lines, NmFrames, nm_frame};
 use genkan::wire::handshake::{Acceptor, AcceptorStep, Dialer, DialerStep};
 use genkan::wire::json::{self as strict, JsonFault};
@@ -165,23 +165,23 @@ pub fn client(input: &[u8]) {
 
 /// What passes is one line, of exactly one link; control frames never leave the link of the extension.
 pub fn control(input: &[u8]) {
-    let (outward, inward) = (route(Leg::Extension, input), route(Leg::Socket, input));
+    let (outward, inward) = (from_extension(input), from_socket(input));
     match &outward {
-        Routed::Forward { id } => {
+        Routed::Forward(reply) => {
             assert!(!input.contains(&b'\n'));
-            assert_eq!(BridgeResp::parse(input).map(|reply| reply.id()), Ok(*id));
+            assert_eq!(BridgeResp::parse(input).as_ref(), Ok(reply));
         }
         Routed::Handle(frame) => {
             assert!(matches!(inward, Routed::Dropped { .. }));
-            assert_eq!(route(Leg::Extension, strict::written(frame).as_bytes()), outward);
+            assert_eq!(from_extension(strict::written(frame).as_bytes()), outward);
         }
         Routed::OtherVersion { .. } => assert!(matches!(inward, Routed::Dropped { .. })),
         Routed::Dropped { .. } => panic!("the extension's own link has no injections"),
         Routed::Malformed { ends, .. } => assert!(ends.is_none_or(|id| id <= SAFE_INTEGER_MAX)),
     }
     match &inward {
-        Routed::Forward { id } => assert_eq!(BridgeFrame::parse(input).map(|frame| frame.id()), Ok(*id)),
-        Routed::Dropped { .. } => assert!(!matches!(outward, Routed::Forward { .. })),
+        Routed::Forward(frame) => assert_eq!(BridgeFrame::parse(input).as_ref(), Ok(frame)),
+        Routed::Dropped { .. } => assert!(!matches!(outward, Routed::Forward(_))),
         Routed::Handle(_) | Routed::OtherVersion { .. } => panic!("the socket commands nothing"),
         Routed::Malformed { .. } => {}
     }

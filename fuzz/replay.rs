@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use genkan::trust::audit;
+use genkan::wire::control::Routed;
 use genkan::wire::handshake::{Acceptor, AcceptorStep, DialerStep, attached_line};
 use genkan::wire::{bridge, client, control, json, lock, record, relay, rpc};
 
@@ -89,10 +90,8 @@ fn seeds_are_accepted_or_refused_as_their_names_say() {
             bridge::BridgeFrame::parse(input).is_ok() || bridge::BridgeResp::parse(input).is_ok()
         }),
         ("control", |input| {
-            let legs = [control::Leg::Extension, control::Leg::Socket];
-            let passes =
-                |routed| matches!(routed, control::Routed::Handle(_) | control::Routed::Forward { .. });
-            legs.into_iter().any(|leg| passes(control::route(leg, input)))
+            matches!(control::from_socket(input), Routed::Forward(_))
+                || matches!(control::from_extension(input), Routed::Handle(_) | Routed::Forward(_))
         }),
         ("handshake", |input| {
             let lines = || input.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());

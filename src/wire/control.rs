@@ -242,18 +242,9 @@ const CONTROL_TAGS: [&str; 12] = [
     "kill_status_result",
 ];
 
-/// Where a frame came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leg {
-    /// The native-messaging link to the extension.
-    Extension,
-    /// The socket to the broker.
-    Socket,
-}
-
 /// What the host does with one frame.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Routed {
+pub enum Routed<F> {
     /// For the host itself.
     Handle(FromExtension),
     /// The extension speaks another version of the bridge. Nothing else in its hello was judged.
@@ -262,10 +253,7 @@ pub enum Routed {
         bridge: u32,
     },
     /// Pass the bytes on unchanged to the other link. They hold no raw LF, so they are one line.
-    Forward {
-        /// The call they are about.
-        id: u64,
-    },
+    Forward(F),
     /// A control frame from the socket: an injection, passed to nobody.
     Dropped {
         /// Its `type`.
@@ -280,47 +268,48 @@ pub enum Routed {
     },
 }
 
-/// Routes one frame by all of its content.
-pub fn route(leg: Leg, frame: &[u8]) -> Routed {
-    let malformed = |why| Routed::Malformed { why, ends: None };
-    // Between tokens JSON allows a raw LF. One frame would then be several lines on the socket.
-    if frame.contains(&b'\n') {
-        return malformed(BridgeFault::Rule("the frame holds a raw line break"));
-    }
-    let value = match json::parse(frame) {
+/// Routes one frame of the extension by all of its content.
+pub fn from_extension(frame: &[u8]) -> Routed<BridgeResp> {
+    let value = match one_line(frame) {
         Ok(value) => value,
-        Err(fault) => return malformed(fault.into()),
+        Err(why) => return Routed::Malformed { why, ends: None },
     };
-    match leg {
-        Leg::Extension => from_extension(&value),
-        Leg::Socket => from_socket(&value),
-    }
-}
-
-fn from_extension(value: &Value) -> Routed {
-    if control_tag(value).is_none() {
-        return match BridgeResp::from_value(value) {
-            Ok(resp) => Routed::Forward { id: resp.id() },
-            Err(why) => Routed::Malformed { why, ends: ended_call(value) },
+    if control_tag(&value).is_none() {
+        return match BridgeResp::from_value(&value) {
+            Ok(resp) => Routed::Forward(resp),
+            Err(why) => Routed::Malformed { why, ends: ended_call(&value) },
         };
     }
-    if let Some(bridge) = other_version(value) {
+    if let Some(bridge) = other_version(&value) {
         return Routed::OtherVersion { bridge };
     }
-    match json::shaped::<FromExtension>(value).map_err(BridgeFault::from).and_then(FromExtension::checked) {
+    match json::shaped::<FromExtension>(&value).map_err(BridgeFault::from).and_then(FromExtension::checked) {
         Ok(frame) => Routed::Handle(frame),
         Err(why) => Routed::Malformed { why, ends: None },
     }
 }
 
-fn from_socket(value: &Value) -> Routed {
-    if let Some(tag) = control_tag(value) {
+/// Routes one line of the socket by all of its content.
+pub fn from_socket(line: &[u8]) -> Routed<BridgeFrame> {
+    let value = match one_line(line) {
+        Ok(value) => value,
+        Err(why) => return Routed::Malformed { why, ends: None },
+    };
+    if let Some(tag) = control_tag(&value) {
         return Routed::Dropped { tag };
     }
-    match BridgeFrame::from_value(value) {
-        Ok(frame) => Routed::Forward { id: frame.id() },
+    match BridgeFrame::from_value(&value) {
+        Ok(frame) => Routed::Forward(frame),
         Err(why) => Routed::Malformed { why, ends: None },
     }
+}
+
+/// Between tokens JSON allows a raw LF. One frame would then be several lines on the socket.
+fn one_line(frame: &[u8]) -> Result<Value, BridgeFault> {
+    if frame.contains(&b'\n') {
+        return Err(BridgeFault::Rule("the frame holds a raw line break"));
+    }
+    Ok(json::parse(frame)?)
 }
 
 impl FromExtension {

@@ -7,12 +7,9 @@ use std::collections::BTreeSet;
 
 use crate::base::limits::{CALLS_MAX, NM_OUT_BYTES_MAX};
 use crate::base::refusal::{Code, Refusal};
-use crate::wire::bridge::{BridgeFrame, BridgeResp, Door, LinkNotice, Notice, chunks};
-use crate::wire::control::{FromExtension, Leg, Routed, route};
+use crate::wire::bridge::{BridgeFrame, BridgeReq, BridgeResp, Door, LinkNotice, Notice, chunks};
+use crate::wire::control::{FromExtension, Routed, from_extension, from_socket};
 use crate::wire::json;
-
-/// Bytes above which an answer cannot be a progress frame as the extension writes it.
-const PROGRESS_BYTES_MAX: usize = 256;
 
 /// The calls that the browser has and the broker waits for.
 #[derive(Debug, Default)]
@@ -64,11 +61,11 @@ pub enum BrokerLine {
 impl Relay {
     /// Judges one frame from the extension.
     pub fn judge_frame(&mut self, frame: &[u8]) -> BrowserFrame {
-        match route(Leg::Extension, frame) {
+        match from_extension(frame) {
             Routed::Handle(own) => BrowserFrame::Own(own),
             Routed::OtherVersion { bridge } => BrowserFrame::OtherVersion { bridge },
-            Routed::Forward { id } if self.answers(id, frame) => BrowserFrame::Pass(line(frame)),
-            Routed::Forward { id } => BrowserFrame::Late { id },
+            Routed::Forward(resp) if self.answers(&resp) => BrowserFrame::Pass(line(frame)),
+            Routed::Forward(resp) => BrowserFrame::Late { id: resp.id() },
             Routed::Malformed { why, ends: Some(id) } if self.open.remove(&id) => {
                 let why = format!("The extension's answer was not one genkan passes on: {why}.");
                 BrowserFrame::Pass(failed(id, Refusal::new(Code::ExecutionFailed, why)))
@@ -84,8 +81,8 @@ impl Relay {
         if let Some(LinkNotice::Door { door }) = LinkNotice::parse(line) {
             return BrokerLine::Door(door);
         }
-        match route(Leg::Socket, line) {
-            Routed::Forward { .. } => self.request(line, may_pass),
+        match from_socket(line) {
+            Routed::Forward(frame) => self.asked(frame, line, may_pass),
             Routed::Dropped { tag } => BrokerLine::Injected { tag },
             Routed::Malformed { why, .. } => BrokerLine::Broken(why.to_string()),
             Routed::Handle(_) | Routed::OtherVersion { .. } => {
@@ -105,27 +102,32 @@ impl Relay {
     }
 
     /// Whether an open call is answered; a final answer closes it.
-    fn answers(&mut self, id: u64, frame: &[u8]) -> bool {
-        let going_on = frame.len() <= PROGRESS_BYTES_MAX
-            && matches!(BridgeResp::parse(frame), Ok(BridgeResp::Progress { .. }));
-        if going_on { self.open.contains(&id) } else { self.open.remove(&id) }
+    fn answers(&mut self, resp: &BridgeResp) -> bool {
+        match resp {
+            BridgeResp::Progress { id, .. } => self.open.contains(id),
+            BridgeResp::Done { id, .. } | BridgeResp::Failed { id, .. } => self.open.remove(id),
+        }
     }
 
-    fn request(&mut self, line: &[u8], may_pass: impl FnOnce() -> Result<(), Refusal>) -> BrokerLine {
+    fn asked(
+        &mut self,
+        frame: BridgeFrame,
+        line: &[u8],
+        may_pass: impl FnOnce() -> Result<(), Refusal>,
+    ) -> BrokerLine {
         let Ok(text) = std::str::from_utf8(line) else { return BrokerLine::Nothing };
-        match BridgeFrame::parse(line) {
-            Ok(BridgeFrame::Request(request)) => match may_pass() {
-                Ok(()) => self.open(request.id, text),
-                Err(refusal) => BrokerLine::Answer(failed(request.id, refusal)),
+        match frame {
+            BridgeFrame::Request(BridgeReq { id, .. }) => match may_pass() {
+                Ok(()) => self.open(id, text),
+                Err(refusal) => BrokerLine::Answer(failed(id, refusal)),
             },
-            Ok(BridgeFrame::Notice(Notice::Cancel { id })) if self.open.remove(&id) => {
+            BridgeFrame::Notice(Notice::Cancel { id }) if self.open.remove(&id) => {
                 BrokerLine::Pass(vec![text.into()])
             }
-            Ok(BridgeFrame::Notice(Notice::Cancel { .. })) => BrokerLine::Nothing,
-            Ok(BridgeFrame::Notice(Notice::Chunk { .. })) => {
+            BridgeFrame::Notice(Notice::Cancel { .. }) => BrokerLine::Nothing,
+            BridgeFrame::Notice(Notice::Chunk { .. }) => {
                 BrokerLine::Broken("it sent a chunk, which only the host makes".into())
             }
-            Err(why) => BrokerLine::Broken(why.to_string()),
         }
     }
 

@@ -4,8 +4,12 @@ use serde_json::json;
 
 const INSTANCE: &str = "0123456789abcdef0123456789abcdef";
 
-fn route_value(leg: Leg, frame: &Value) -> Routed {
-    route(leg, frame.to_string().as_bytes())
+fn extension(frame: &Value) -> Routed<BridgeResp> {
+    from_extension(frame.to_string().as_bytes())
+}
+
+fn socket(frame: &Value) -> Routed<BridgeFrame> {
+    from_socket(frame.to_string().as_bytes())
 }
 
 fn hello() -> Value {
@@ -37,7 +41,7 @@ fn requests() -> [Value; 3] {
     ]
 }
 
-fn is_malformed(routed: &Routed) -> bool {
+fn is_malformed<F>(routed: &Routed<F>) -> bool {
     matches!(routed, Routed::Malformed { .. })
 }
 
@@ -66,27 +70,21 @@ fn control_frames_of_the_extension_are_handled_by_the_host() {
         json!({"type": "audit_read", "limit": AUDIT_ENTRIES_MAX}),
         event,
     ] {
-        assert!(matches!(route_value(Leg::Extension, &frame), Routed::Handle(_)), "{frame}");
+        assert!(matches!(extension(&frame), Routed::Handle(_)), "{frame}");
     }
-    assert_eq!(
-        route_value(Leg::Extension, &json!({"type": "host_status"})),
-        Routed::Handle(FromExtension::HostStatus {})
-    );
-    assert!(matches!(
-        route_value(Leg::Extension, &hello()),
-        Routed::Handle(FromExtension::ExtensionHello { .. })
-    ));
+    assert_eq!(extension(&json!({"type": "host_status"})), Routed::Handle(FromExtension::HostStatus {}));
+    assert!(matches!(extension(&hello()), Routed::Handle(FromExtension::ExtensionHello { .. })));
 }
 
 #[test]
 fn replies_go_to_the_socket_and_requests_to_the_extension_never_back() {
     for reply in replies() {
-        assert_eq!(route_value(Leg::Extension, &reply), Routed::Forward { id: 4 }, "{reply}");
-        assert!(is_malformed(&route_value(Leg::Socket, &reply)), "{reply}");
+        assert!(matches!(extension(&reply), Routed::Forward(resp) if resp.id() == 4), "{reply}");
+        assert!(is_malformed(&socket(&reply)), "{reply}");
     }
     for request in requests() {
-        assert_eq!(route_value(Leg::Socket, &request), Routed::Forward { id: 4 }, "{request}");
-        assert!(is_malformed(&route_value(Leg::Extension, &request)), "{request}");
+        assert!(matches!(socket(&request), Routed::Forward(frame) if frame.id() == 4), "{request}");
+        assert!(is_malformed(&extension(&request)), "{request}");
     }
 }
 
@@ -98,7 +96,7 @@ fn t012_a_control_frame_from_the_socket_is_dropped_however_it_goes_on() {
             with(hello(), "type", json!(tag)),
             json!({"type": tag, "id": 1, "op": "tab_list"}),
         ] {
-            assert_eq!(route_value(Leg::Socket, &frame), Routed::Dropped { tag }, "{frame}");
+            assert_eq!(socket(&frame), Routed::Dropped { tag }, "{frame}");
         }
     }
 }
@@ -112,16 +110,15 @@ fn the_hosts_own_frames_are_malformed_when_the_extension_sends_them() {
         json!({"type": "client_list_result", "ok": true, "enrolled": false, "clients": []}),
         json!({"type": "audit_read_result", "ok": false, "error": {"code": "INTERNAL_ERROR", "message": "m"}}),
     ] {
-        assert!(is_malformed(&route_value(Leg::Extension, &frame)), "{frame}");
+        assert!(is_malformed(&extension(&frame)), "{frame}");
     }
 }
 
 #[test]
 fn handshake_lines_never_pass_the_router() {
     for tag in ["hello", "proof", "welcome", "attach", "attached", "refused"] {
-        for leg in [Leg::Extension, Leg::Socket] {
-            assert!(is_malformed(&route_value(leg, &json!({"type": tag}))), "{tag}");
-        }
+        assert!(is_malformed(&extension(&json!({"type": tag}))), "{tag}");
+        assert!(is_malformed(&socket(&json!({"type": tag}))), "{tag}");
     }
 }
 
@@ -135,10 +132,10 @@ fn t006_key_case_variants_and_unknown_members_are_refused() {
         with(hello(), "Bridge", json!(1)),
         with(hello(), "extra", json!({})),
     ] {
-        assert!(is_malformed(&route_value(Leg::Extension, &frame)), "{frame}");
+        assert!(is_malformed(&extension(&frame)), "{frame}");
     }
     for frame in [json!({"Type": "cancel", "id": 4}), with(requests()[0].clone(), "Op", json!("tab_list"))] {
-        assert!(is_malformed(&route_value(Leg::Socket, &frame)), "{frame}");
+        assert!(is_malformed(&socket(&frame)), "{frame}");
     }
 }
 
@@ -154,10 +151,7 @@ fn a_hello_that_breaks_a_rule_is_malformed() {
         ("bridge", json!("1")),
         ("bridge", json!(1.0)),
     ] {
-        assert!(
-            is_malformed(&route_value(Leg::Extension, &with(hello(), member, value.clone()))),
-            "{member} {value}"
-        );
+        assert!(is_malformed(&extension(&with(hello(), member, value.clone()))), "{member} {value}");
     }
 }
 
@@ -175,11 +169,11 @@ fn a_control_frame_that_breaks_a_rule_is_malformed() {
         json!({"type": "audit_event", "kind": "confirm_shown", "detail": long}),
         json!({"type": "audit_event", "kind": "confirm_shown", "origin": "https://example.org"}),
     ] {
-        assert!(is_malformed(&route_value(Leg::Extension, &frame)), "{frame}");
+        assert!(is_malformed(&extension(&frame)), "{frame}");
     }
     let exact =
         json!({"type": "audit_event", "kind": "confirm_shown", "name": "x".repeat(AUDIT_TEXT_BYTES_MAX)});
-    assert!(matches!(route_value(Leg::Extension, &exact), Routed::Handle(_)));
+    assert!(matches!(extension(&exact), Routed::Handle(_)));
 }
 
 #[test]
@@ -199,33 +193,30 @@ fn t013_a_result_is_written_with_the_members_of_its_side_alone() {
 #[test]
 fn another_version_is_named_even_if_its_hello_is_shaped_in_ways_unknown_here() {
     let later = with(with(hello(), "bridge", json!(2)), "capabilities", json!([{"new": true}]));
-    assert_eq!(route_value(Leg::Extension, &later), Routed::OtherVersion { bridge: 2 });
-    assert!(is_malformed(&route_value(Leg::Extension, &json!({"type": "host_status", "bridge": 2}))));
+    assert_eq!(extension(&later), Routed::OtherVersion { bridge: 2 });
+    assert!(is_malformed(&extension(&json!({"type": "host_status", "bridge": 2}))));
 }
 
 #[test]
 fn a_raw_line_break_cannot_turn_one_frame_into_several_lines() {
     let forged = r#"{"id":2,"ok":true,"data":{"text":"forged"}}"#;
     let frame = format!("{{\"id\":1,\"ok\":true,\"data\":{{\"text\":\"t\",\"structured\":\n{forged}\n}}}}");
-    assert!(is_malformed(&route(Leg::Extension, frame.as_bytes())));
+    assert!(is_malformed(&from_extension(frame.as_bytes())));
     let inside = replies()[0].to_string().replace("\"t\"", "\"a\\nb\"");
-    assert_eq!(route(Leg::Extension, inside.as_bytes()), Routed::Forward { id: 4 });
+    assert!(matches!(from_extension(inside.as_bytes()), Routed::Forward(resp) if resp.id() == 4));
 }
 
 #[test]
 fn a_spoilt_reply_still_says_which_call_it_ends() {
     let spoilt = json!({"id": 4, "ok": true, "data": {"text": ""}});
-    assert!(matches!(route_value(Leg::Extension, &spoilt), Routed::Malformed { ends: Some(4), .. }));
+    assert!(matches!(extension(&spoilt), Routed::Malformed { ends: Some(4), .. }));
     for frame in [
         json!({"id": 4}),
         json!({"id": 4.0, "ok": true}),
         json!({"id": 9_007_199_254_740_992_u64, "ok": true}),
         json!([4]),
     ] {
-        assert!(
-            matches!(route_value(Leg::Extension, &frame), Routed::Malformed { ends: None, .. }),
-            "{frame}"
-        );
+        assert!(matches!(extension(&frame), Routed::Malformed { ends: None, .. }), "{frame}");
     }
 }
 
