@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use genkan::base::limits::CLIENT_CALLS_MAX;
+use genkan::base::limits::{ATTACHED_CLIENTS_MAX, CLIENT_CALLS_MAX, FILL_BYTES_MAX, OPEN_BYTES_MAX};
 use genkan::os::runtime_dir::Environment;
 use genkan::os::trust_store::TrustStore;
 use genkan::trust::state::{Anchor, ClientEntry, ScriptRule};
@@ -353,4 +353,38 @@ fn t031_a_broker_without_descriptors_survives_and_serves_again() {
         assert!(std::time::Instant::now() < end, "a relay is served again");
     }
     assert!(broker.is_running());
+}
+
+/// Layer: bridge/clients. Every client there may be is there, and twenty of them ask for more than all may hold.
+#[test]
+fn t221_as_many_clients_and_bytes_as_the_limits_allow_leave_the_broker_its_bounds_and_the_others_their_answers()
+ {
+    let home = Home::new();
+    let broker = Serving::open(&home);
+    let mut relays: Vec<_> = (1..ATTACHED_CLIENTS_MAX).map(|_| Serving::start(home.command(&[]))).collect();
+    for relay in &mut relays {
+        assert!(relay.call("list_browsers", &json!({})).contains("No browser"));
+    }
+    let mut one_too_many = Serving::start(home.command(&[]));
+    assert!(one_too_many.call("list_browsers", &json!({})).starts_with("BROKER_BUSY"));
+    let fill = json!({ "tabId": 1, "selector": "#field", "value": "x".repeat(FILL_BYTES_MAX) });
+    let (floods, others) = relays.split_at_mut(20);
+    for flood in &mut *floods {
+        (0..8).for_each(|n| flood.ask(n, "page_fill", &fill));
+    }
+    for flood in floods {
+        let (_, refused) = flood.answer().unwrap();
+        assert!(refused.starts_with("BROKER_BUSY"), "{refused}");
+    }
+    for other in others {
+        assert!(other.call("list_browsers", &json!({})).contains("No browser"));
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", broker.pid())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap().trim();
+    let peak: usize = peak.strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024;
+    println!("t221: {ATTACHED_CLIENTS_MAX} clients, {} MiB at most", peak >> 20);
+    assert!(
+        peak < 2 * OPEN_BYTES_MAX,
+        "{peak} bytes, while the clients asked for five times {OPEN_BYTES_MAX}"
+    );
 }

@@ -103,7 +103,7 @@ impl Subject for Shipping {
     }
 
     fn open(seat: &Self::Seat) -> Option<Call> {
-        let Opened { call, turn, end } = seat.open().ok()?;
+        let Opened { call, turn, end } = seat.open(0).ok()?;
         Some(Call { call, turn: Some(turn), end })
     }
 

@@ -21,6 +21,8 @@ pub const NM_IN_BYTES_MAX: usize = 67_108_864;
 pub const BRIDGE_LINE_BYTES_MAX: usize = NM_IN_BYTES_MAX + 65_536;
 /// Bytes of one MCP line without its LF.
 pub const MCP_LINE_BYTES_MAX: usize = 16 * 1_048_576;
+/// Bytes of one line from a relay without its LF: the largest line of its client plus its envelope.
+pub const RELAY_LINE_BYTES_MAX: usize = MCP_LINE_BYTES_MAX + 65_536;
 /// Requests of one MCP client that have no answer yet.
 pub const MCP_OPEN_REQUESTS_MAX: usize = 128;
 /// Bytes of a progress token that is text: it comes back in every report.
@@ -114,6 +116,10 @@ pub const ATTACHED_CLIENTS_MAX: usize = 64;
 pub const CLIENT_CALLS_MAX: usize = 16;
 /// Calls of one client that have no answer yet, in flight or waiting: what its server lets in.
 pub const CLIENT_OPEN_CALLS_MAX: usize = MCP_OPEN_REQUESTS_MAX;
+/// Bytes of the arguments of one client's calls that no browser has yet: two of the longest lines.
+pub const CLIENT_OPEN_BYTES_MAX: usize = 2 * MCP_LINE_BYTES_MAX;
+/// Bytes of the arguments of all calls in one broker that no browser has yet.
+pub const OPEN_BYTES_MAX: usize = 4 * CLIENT_OPEN_BYTES_MAX;
 /// Milliseconds for dispatched calls to end while a broker hands over.
 pub const HAND_OVER_MS: u32 = 3_000;
 /// Milliseconds between two attempts to become the broker or to reach one, within one call.

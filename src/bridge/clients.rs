@@ -14,7 +14,10 @@ use alloc::{
 };
 use core::mem;
 
-use crate::base::limits::{ATTACHED_CLIENTS_MAX, CALLS_MAX, CLIENT_CALLS_MAX, CLIENT_OPEN_CALLS_MAX};
+use crate::base::limits::{
+    ATTACHED_CLIENTS_MAX, CALLS_MAX, CLIENT_CALLS_MAX, CLIENT_OPEN_BYTES_MAX, CLIENT_OPEN_CALLS_MAX,
+    OPEN_BYTES_MAX,
+};
 use crate::base::refusal::{Code, Refusal};
 use crate::base::sync::{Filler, Mutex, Slot, slot};
 use crate::trust::admission::{self, Admitted};
@@ -80,10 +83,20 @@ struct Seat<C> {
 }
 
 struct Open {
+    /// What its arguments take.
+    bytes: usize,
     /// What it was begun under: what the person withdraws later ends it, even if granted again.
     admitted: Admitted,
     stage: Stage,
     end: Filler<End>,
+}
+
+impl<C> Seat<C> {
+    /// What its calls hold here. A dispatched one has handed its arguments over to the queue of a browser.
+    fn bytes(&self) -> usize {
+        let held = |open: &&Open| !matches!(open.stage, Stage::Dispatched);
+        self.calls.values().filter(held).map(|open| open.bytes).sum()
+    }
 }
 
 enum Stage {
@@ -277,7 +290,8 @@ impl<C: Cord> Roll<C> {
         after.told.append(&mut self.closed);
     }
 
-    fn open(&mut self, seat: u64) -> Result<(u64, Admitted, Slot<()>, Slot<End>), End> {
+    fn open(&mut self, seat: u64, bytes: usize) -> Result<(u64, Admitted, Slot<()>, Slot<End>), End> {
+        let all: usize = self.seats.values().map(Seat::bytes).sum();
         let Some(at) = self.seats.get(&seat) else { return Err(End::Returned) };
         let admitted = self.judge(at.admitted.as_ref(), &at.client).map_err(End::Refused)?;
         if self.course != Course::Serving {
@@ -289,9 +303,14 @@ impl<C: Cord> Roll<C> {
         if at.calls.len() >= CLIENT_OPEN_CALLS_MAX {
             return Err(End::Refused(too_many()));
         }
+        if at.bytes().saturating_add(bytes) > CLIENT_OPEN_BYTES_MAX
+            || all.saturating_add(bytes) > OPEN_BYTES_MAX
+        {
+            return Err(End::Refused(too_much()));
+        }
         self.last_call += 1;
         let ((turn, turned), (end, ended)) = (slot(), slot());
-        let open = Open { admitted: admitted.clone(), stage: Stage::Waiting(turn), end };
+        let open = Open { bytes, admitted: admitted.clone(), stage: Stage::Waiting(turn), end };
         at.calls.insert(self.last_call, open);
         Ok((self.last_call, admitted, turned, ended))
     }
@@ -402,9 +421,9 @@ impl<C: Cord> Presence<C> {
         self.seat
     }
 
-    /// Opens a call, if the client is admitted now. It then waits for its turn.
-    pub fn open(&self) -> Result<Opened<C>, End> {
-        let (call, admitted, turn, end) = self.clients.act(|r, _| r.open(self.seat))?;
+    /// Opens a call whose arguments take so many bytes, if the client is admitted now. It then waits for its turn.
+    pub fn open(&self, bytes: usize) -> Result<Opened<C>, End> {
+        let (call, admitted, turn, end) = self.clients.act(|r, _| r.open(self.seat, bytes))?;
         let call = OpenCall { clients: self.clients.clone(), seat: self.seat, call, admitted };
         Ok(Opened { call, turn, end })
     }
@@ -475,6 +494,11 @@ fn too_many() -> Refusal {
     let sentence = format!(
         "This client already has {CLIENT_OPEN_CALLS_MAX} calls open. Wait for one to end, then try again."
     );
+    Refusal::new(Code::BrokerBusy, sentence)
+}
+
+fn too_much() -> Refusal {
+    let sentence = "Calls that no browser has yet hold as much memory as they may. Nothing was done; wait for one to end, then try again.";
     Refusal::new(Code::BrokerBusy, sentence)
 }
 

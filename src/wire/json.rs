@@ -91,6 +91,20 @@ pub fn written<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
+/// About how many bytes of memory a value takes: its texts, and something for each value.
+pub fn weight(value: &Value) -> usize {
+    let own = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(weight).sum(),
+        Value::Object(members) => members.iter().map(|(name, value)| name.len() + weight(value)).sum(),
+    };
+    own + VALUE_BYTES
+}
+
+/// What a value takes beside its text, with its place in a map.
+const VALUE_BYTES: usize = 64;
+
 /// serde's words, short and printable. Values are left out: they may be what a page or a person wrote, and faults are logged.
 fn detail(fault: &serde_json::Error) -> String {
     let words = format!("{fault}");

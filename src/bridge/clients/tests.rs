@@ -92,11 +92,11 @@ fn open() -> Clients<Line> {
 fn an_open_door_admits_everybody_and_an_empty_list_nobody() {
     let clients = open();
     let one = clients.enter(client(1), Line::default()).unwrap();
-    assert!(!one.open().unwrap().call.admitted().verified());
+    assert!(!one.open(0).unwrap().call.admitted().verified());
     assert_eq!(clients.standing(), Ok(Door::Open));
     clients.learn(&list(1, &[]));
     assert_eq!(clients.standing(), Ok(Door::Paired));
-    assert_eq!(code(one.open()), Code::ClientNotAdmitted);
+    assert_eq!(code(one.open(0)), Code::ClientNotAdmitted);
     assert_eq!(clients.enter(client(2), Line::default()).err().unwrap().code, Code::ClientNotAdmitted);
 }
 
@@ -106,7 +106,7 @@ fn t083_the_first_entry_cuts_unpaired_clients_and_ends_their_calls_at_once() {
     let (paired, other) = (Line::default(), Line::default());
     let one = clients.enter(client(1), paired.clone()).unwrap();
     let two = clients.enter(client(2), other.clone()).unwrap();
-    let (mut kept, mut lost) = (one.open().unwrap(), two.open().unwrap());
+    let (mut kept, mut lost) = (one.open(0).unwrap(), two.open(0).unwrap());
     clients.learn(&list(1, &[(1, 1)]));
     assert_eq!((paired.cuts(), other.cuts()), (vec![], vec![Code::ClientNotAdmitted]));
     assert_eq!((refused(&mut kept.end), refused(&mut lost.end)), (None, Some(Code::ClientNotAdmitted)));
@@ -120,24 +120,24 @@ fn t085_a_revoked_clients_call_is_neither_dispatched_nor_answered() {
     let clients = Clients::new(before);
     let line = Line::default();
     let one = clients.enter(client(1), line.clone()).unwrap();
-    let (begun, mut sent) = (one.open().unwrap(), one.open().unwrap());
+    let (begun, mut sent) = (one.open(0).unwrap(), one.open(0).unwrap());
     assert_eq!(sent.call.dispatch(|| 7), Some(7));
     clients.learn(&list(2, &[(2, 1)]));
     assert_eq!(begun.call.dispatch(|| ()), None);
     assert!(!sent.call.release(), "its answer is nobody's");
     assert_eq!(refused(&mut sent.end), Some(Code::ClientRevoked));
     assert_eq!(line.cuts(), [Code::ClientRevoked]);
-    assert_eq!(code(one.open()), Code::ClientNotAdmitted);
+    assert_eq!(code(one.open(0)), Code::ClientNotAdmitted);
 }
 
 #[test]
 fn t086_what_was_begun_before_a_revocation_stays_ended_after_another_pairing() {
     let clients = Clients::new(list(1, &[(1, 1)]));
     let one = clients.enter(client(1), Line::default()).unwrap();
-    let begun = one.open().unwrap();
+    let begun = one.open(0).unwrap();
     clients.learn(&list(3, &[(1, 3)]));
     assert_eq!(begun.call.dispatch(|| ()), None);
-    assert!(one.open().is_ok(), "it may begin anew");
+    assert!(one.open(0).is_ok(), "it may begin anew");
 }
 
 #[test]
@@ -145,19 +145,19 @@ fn the_kill_switch_ends_calls_and_a_release_within_one_look_does_not_revive_them
     let clients = open();
     let line = Line::default();
     let one = clients.enter(client(1), line.clone()).unwrap();
-    let mut begun = one.open().unwrap();
+    let mut begun = one.open(0).unwrap();
     clients.learn(&released(&killed(&TrustState::first_run())));
     assert_eq!(refused(&mut begun.end), Some(Code::BridgeKilled));
-    let mut again = one.open().unwrap();
+    let mut again = one.open(0).unwrap();
     let state = killed(&released(&killed(&TrustState::first_run())));
     clients.learn(&state);
     assert_eq!(refused(&mut again.end), Some(Code::BridgeKilled));
-    assert_eq!(code(one.open()), Code::BridgeKilled);
+    assert_eq!(code(one.open(0)), Code::BridgeKilled);
     assert_eq!(clients.standing().unwrap_err().code, Code::BridgeKilled);
     assert_eq!(clients.enter(client(2), Line::default()).err().unwrap().code, Code::BridgeKilled);
     assert!(line.cuts().is_empty(), "it stays where it stands");
     clients.learn(&released(&state));
-    assert!(one.open().is_ok());
+    assert!(one.open(0).is_ok());
 }
 
 #[test]
@@ -167,22 +167,22 @@ fn an_older_record_read_late_changes_nothing() {
     let state = killed(&TrustState::first_run());
     clients.learn(&state);
     clients.learn(&TrustState::first_run());
-    assert_eq!(code(one.open()), Code::BridgeKilled);
+    assert_eq!(code(one.open(0)), Code::BridgeKilled);
     clients.learn(&TrustState { killed: false, ..state });
-    assert_eq!(code(one.open()), Code::BridgeKilled, "the switch holds in memory where the disk failed");
+    assert_eq!(code(one.open(0)), Code::BridgeKilled, "the switch holds in memory where the disk failed");
 }
 
 #[test]
 fn a_record_that_cannot_be_read_stops_everything_until_it_can() {
     let clients = open();
     let one = clients.enter(client(1), Line::default()).unwrap();
-    let mut begun = one.open().unwrap();
+    let mut begun = one.open(0).unwrap();
     clients.distrust(&Refusal::new(Code::BridgeKilled, "damaged"));
     assert_eq!(refused(&mut begun.end), Some(Code::BridgeKilled));
-    assert_eq!(code(one.open()), Code::BridgeKilled);
+    assert_eq!(code(one.open(0)), Code::BridgeKilled);
     assert!(clients.standing().is_err());
     clients.learn(&TrustState::first_run());
-    assert!(one.open().is_ok());
+    assert!(one.open(0).is_ok());
 }
 
 #[test]
@@ -192,11 +192,11 @@ fn t024_a_client_that_floods_waits_for_itself() {
         clients.enter(client(1), Line::default()).unwrap(),
         clients.enter(client(2), Line::default()).unwrap(),
     );
-    let mut calls: Vec<_> = (0..CLIENT_OPEN_CALLS_MAX).map(|_| flood.open().unwrap()).collect();
-    assert_eq!(code(flood.open()), Code::BrokerBusy);
+    let mut calls: Vec<_> = (0..CLIENT_OPEN_CALLS_MAX).map(|_| flood.open(0).unwrap()).collect();
+    assert_eq!(code(flood.open(0)), Code::BrokerBusy);
     let running = calls.iter_mut().filter_map(|c| poll(&mut c.turn).is_ready().then_some(())).count();
     assert_eq!(running, CLIENT_CALLS_MAX);
-    let mut one = other.open().unwrap();
+    let mut one = other.open(0).unwrap();
     assert!(poll(&mut one.turn).is_ready());
     let mut next = calls.remove(CLIENT_CALLS_MAX);
     assert_eq!(next.call.dispatch(|| ()), None, "it is not its turn");
@@ -211,9 +211,9 @@ fn t024_a_place_that_gets_free_goes_to_whoever_has_fewest() {
         .map(|n| clients.enter(client(n as u8), Line::default()).unwrap())
         .collect();
     let mut calls: Vec<Vec<_>> =
-        floods.iter().map(|f| (0..CLIENT_OPEN_CALLS_MAX).map(|_| f.open().unwrap()).collect()).collect();
+        floods.iter().map(|f| (0..CLIENT_OPEN_CALLS_MAX).map(|_| f.open(0).unwrap()).collect()).collect();
     let late = clients.enter(client(99), Line::default()).unwrap();
-    let mut waiting = late.open().unwrap();
+    let mut waiting = late.open(0).unwrap();
     assert!(poll(&mut waiting.turn).is_pending(), "all places are taken");
     calls[2].remove(0);
     assert!(poll(&mut waiting.turn).is_ready());
@@ -231,13 +231,13 @@ fn t024_a_place_that_gets_free_goes_to_whoever_has_fewest() {
 fn handing_over_gives_back_what_was_not_dispatched_and_takes_nothing_new() {
     let clients = open();
     let one = clients.enter(client(1), Line::default()).unwrap();
-    let (mut waiting, mut sent) = (one.open().unwrap(), one.open().unwrap());
+    let (mut waiting, mut sent) = (one.open(0).unwrap(), one.open(0).unwrap());
     sent.call.dispatch(|| ()).unwrap();
     let mut quiet = clients.quiet();
     clients.hand_over();
     assert_eq!(poll(&mut waiting.end), Poll::Ready(Some(End::Returned)));
     assert_eq!(waiting.call.dispatch(|| ()), None);
-    assert!(matches!(one.open(), Err(End::Returned)));
+    assert!(matches!(one.open(0), Err(End::Returned)));
     assert_eq!(clients.enter(client(2), Line::default()).err().unwrap().code, Code::BrokerBusy);
     assert!(poll(&mut sent.end).is_pending() && poll(&mut quiet).is_pending());
     assert!(sent.call.release());
@@ -267,7 +267,7 @@ fn who_leaves_takes_its_calls_along_and_its_places_are_free() {
         .map(|n| clients.enter(client(n as u8), Line::default()).unwrap())
         .collect();
     let mut calls: Vec<Vec<_>> =
-        lines.iter().map(|p| (0..CLIENT_CALLS_MAX).map(|_| p.open().unwrap()).collect()).collect();
+        lines.iter().map(|p| (0..CLIENT_CALLS_MAX).map(|_| p.open(0).unwrap()).collect()).collect();
     let mut last = calls.pop().unwrap();
     assert!(last.iter_mut().all(|c| poll(&mut c.turn).is_pending()));
     let mut lines = lines;
@@ -286,4 +286,21 @@ fn clients_above_the_cap_are_refused() {
         (0..ATTACHED_CLIENTS_MAX).map(|_| clients.enter(client(1), Line::default()).unwrap()).collect();
     assert_eq!(clients.enter(client(1), Line::default()).err().unwrap().code, Code::BrokerBusy);
     drop(all);
+}
+
+#[test]
+fn t221_what_waits_takes_no_more_memory_than_one_client_and_all_may() {
+    let clients = open();
+    let many: Vec<_> = (1..6).map(|n| clients.enter(client(n), Line::default()).unwrap()).collect();
+    let whole = many[0].open(CLIENT_OPEN_BYTES_MAX).unwrap();
+    assert_eq!(code(many[0].open(1)), Code::BrokerBusy, "its share is used up");
+    assert!(many[0].open(0).is_ok());
+    let rest: Vec<_> = many[1..4].iter().map(|one| one.open(CLIENT_OPEN_BYTES_MAX).unwrap()).collect();
+    assert_eq!(code(many[4].open(1)), Code::BrokerBusy, "all there is is used up");
+    assert_eq!(code(many[4].open(usize::MAX)), Code::BrokerBusy);
+    whole.call.dispatch(|| ()).unwrap();
+    let again = many[0].open(CLIENT_OPEN_BYTES_MAX).unwrap();
+    drop(rest);
+    assert!(many[4].open(CLIENT_OPEN_BYTES_MAX).is_ok(), "what ended holds nothing");
+    drop(again);
 }

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::connection::{BridgeLines, say_last};
 use super::service::{Call, Guest, Service, Tie};
-use crate::base::limits::{BRIDGE_LINE_BYTES_MAX, CLIENT_OPEN_CALLS_MAX, LAST_LINES_MS, PROGRESS_STATES_MAX};
+use crate::base::limits::{CLIENT_OPEN_CALLS_MAX, LAST_LINES_MS, PROGRESS_STATES_MAX, RELAY_LINE_BYTES_MAX};
 use crate::base::refusal::{Code, Refusal};
 use crate::bridge::catalogue;
 use crate::bridge::clients::End;
@@ -96,7 +96,7 @@ impl Relay {
 
     /// Carries lines until either side ends the connection, and says why it ended.
     async fn carry(mut self, mut lines: BridgeLines, sink: WriteHalf) -> String {
-        lines.splitter_mut().widen(BRIDGE_LINE_BYTES_MAX);
+        lines.splitter_mut().widen(RELAY_LINE_BYTES_MAX);
         let Some(queued) = self.queued.take() else { return String::new() };
         let (mut writer, cut) = (queued.write_to(sink), self.line.cut.clone());
         let why = loop {

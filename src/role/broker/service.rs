@@ -28,6 +28,7 @@ use crate::role::records::Records;
 use crate::trust::admission::Admitted;
 use crate::wire::bridge::{Caller, Outcome, ProgressState};
 use crate::wire::client::Client;
+use crate::wire::json;
 
 /// Shared by the broker's own client and by every connection.
 pub struct Service {
@@ -136,7 +137,8 @@ impl Service {
     ) -> Result<Outcome, End> {
         let deadline = Instant::now() + ms(call.budget_ms);
         self.learn().map_err(End::Refused)?;
-        let Opened { call: open, turn, end } = guest.presence.open()?;
+        let bytes = call.args.values().map(json::weight).sum();
+        let Opened { call: open, turn, end } = guest.presence.open(bytes)?;
         let answered = async {
             if call.tool.scope == Scope::Server {
                 return Ok(browsers::list(&self.core.session.browsers()));
