@@ -388,3 +388,31 @@ fn t221_as_many_clients_and_bytes_as_the_limits_allow_leave_the_broker_its_bound
         "{peak} bytes, while the clients asked for five times {OPEN_BYTES_MAX}"
     );
 }
+
+/// Layer: wire/handshake. A program that is not on the list starts genkan with a HOME of its own, where there is no list,
+/// and is the broker before anybody else. The browser gives it nothing, and says why.
+#[test]
+fn a_broker_that_judges_by_other_records_gets_no_browser() {
+    let home = Home::new();
+    pair(&home, true);
+    let elsewhere = Home::new();
+    let mut command = home.command(&[]);
+    command.env("HOME", elsewhere.path());
+    let mut stranger = Serving::start(command);
+    home.await_broker(stranger.pid());
+    let host = browser(&home);
+    let told = loop {
+        let frame = host.hear();
+        if frame["link"]["state"] == "refused" {
+            break frame["link"]["error"]["message"].as_str().unwrap().to_string();
+        }
+    };
+    assert!(told.contains("another HOME"), "{told}");
+    stranger.ask(1, "tab_list", &json!({}));
+    let own = Serving::start(home.command(&[])).call("list_browsers", &json!({}));
+    assert!(own.starts_with("CLIENT_NOT_ADMITTED") && own.contains("another HOME"), "{own}");
+    stranger.signal("TERM");
+    stranger.ended();
+    let frames = host.close();
+    assert!(!frames.contains("tab_list"), "{frames}");
+}

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
 use genkan::wire::bridge::Capability;
-use genkan::wire::handshake::{Dialer, DialerStep};
+use genkan::wire::handshake::{Dialer, DialerStep, Run};
 use serde_json::{Value, json};
 
 use crate::stage::{Home, Host, Link, Serving, done, request};
@@ -50,7 +50,7 @@ fn t012_control_frames_from_the_socket_are_dropped_and_the_link_lives() {
 fn dialer(home: &Home, label: &str) -> Dialer {
     let (_, secret) = home.lock().unwrap();
     Dialer::new(
-        secret,
+        Run { secret, records: home.records() },
         [3; 32],
         label.into(),
         INSTANCE.into(),
@@ -278,7 +278,7 @@ fn t051_a_runtime_directory_longer_than_a_socket_address_works() {
     std::fs::rename(home.runtime(), long.join("genkan")).unwrap();
     let short = home.path().join("s");
     symlink(long.join("genkan"), &short).unwrap();
-    let broker = crate::stage::Broker::at(&short.join("bridge.sock"));
+    let broker = crate::stage::Broker::at(&short.join("bridge.sock"), home.records());
     let mut command = home.command(&["--native-host"]);
     command.env("XDG_RUNTIME_DIR", &long);
     let mut host = Host::run(command);

@@ -10,8 +10,10 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use genkan::os::runtime_dir::Environment;
+use genkan::os::trust_store::TrustStore;
 use genkan::wire::bridge::Door;
-use genkan::wire::handshake::{Acceptor, AcceptorStep, attached_line};
+use genkan::wire::handshake::{Acceptor, AcceptorStep, Run, attached_line};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -141,7 +143,13 @@ impl Home {
 
     pub fn broker(&self) -> Broker {
         self.plant_lock(std::process::id());
-        Broker::at(&self.runtime().join("bridge.sock"))
+        Broker::at(&self.runtime().join("bridge.sock"), self.records())
+    }
+
+    /// Names the folders of its records, as every genkan of this home does.
+    pub fn records(&self) -> [u8; 32] {
+        let home = Some(self.path().as_os_str().to_owned());
+        TrustStore::open(&Environment { home, ..Environment::default() }).unwrap().place().unwrap()
     }
 }
 
@@ -293,11 +301,13 @@ pub fn done(id: u64, text: &str) -> Value {
 /// The broker's end of the socket in the hands of the test: a genuine program that says what the test says.
 pub struct Broker {
     carrier: Carrier,
+    run: Run,
 }
 
 impl Broker {
-    pub fn at(socket: &Path) -> Self {
-        Self { carrier: Carrier::start(&[], binary(), "l", socket, &[]) }
+    pub fn at(socket: &Path, records: [u8; 32]) -> Self {
+        let run = Run { secret: SECRET, records };
+        Self { carrier: Carrier::start(&[], binary(), "l", socket, &[]), run }
     }
 
     pub fn accept(&self) -> Link {
@@ -307,7 +317,7 @@ impl Broker {
     /// Takes the next host through the real handshake.
     pub fn attach(&self) -> Link {
         let mut link = self.accept();
-        let mut acceptor = Acceptor::new(SECRET, [9; 32]);
+        let mut acceptor = Acceptor::new(self.run, [9; 32]);
         link.send(&acceptor.hello());
         loop {
             let line = link.hear_line().expect("a line of the handshake");

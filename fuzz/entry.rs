@@ -13,7 +13,7 @@ use genkan::wire::bridge::{
 use genkan::wire::client::Client;
 use genkan::wire::control::{Routed, from_extension, from_socket};
 use genkan::wire::framing::{FrameFault, Lines, NmFrames, nm_frame};
-use genkan::wire::handshake::{Acceptor, AcceptorStep, Dialer, DialerStep};
+use genkan::wire::handshake::{Acceptor, AcceptorStep, Dialer, DialerStep, Run};
 use genkan::wire::json::{self as strict, JsonFault};
 use genkan::wire::lock::LockRecord;
 use genkan::wire::record::{self, Members, Record, Rung};
@@ -187,8 +187,8 @@ pub fn control(input: &[u8]) {
     }
 }
 
-/// The secret and nonces under which the seeds of the handshake were recorded.
-pub const SECRET: [u8; 32] = [7; 32];
+/// The run and nonces under which the seeds of the handshake were recorded.
+pub const RUN: Run = Run { secret: [7; 32], records: [5; 32] };
 /// The broker's.
 pub const BROKER_NONCE: [u8; 32] = [1; 32];
 /// The host's.
@@ -198,19 +198,19 @@ pub const PEER_NONCE: [u8; 32] = [2; 32];
 pub fn dialer() -> Dialer {
     let instance = "0123456789abcdef0123456789abcdef".into();
     let capabilities = vec![Capability::TabControl, Capability::PageRead];
-    Dialer::new(SECRET, PEER_NONCE, "chrome".into(), instance, 1, "0.1.0".into(), capabilities)
+    Dialer::new(RUN, PEER_NONCE, "chrome".into(), instance, 1, "0.1.0".into(), capabilities)
 }
 
 /// A relay's end, as in the seeds.
 pub fn relay_dialer() -> Dialer {
     let client = r#"{"holders":[{"pid":7,"image":{"path":"/bin/client","device":1,"inode":2,"sha256":"HASH","package":false,"replaced":false},"interpreter":false}]}"#;
     let client = Client::parse(client.replace("HASH", &"5e".repeat(32)).as_bytes()).expect("a client");
-    Dialer::relay(SECRET, PEER_NONCE, "0123456789abcdef0123456789abcdef".into(), client)
+    Dialer::relay(RUN, PEER_NONCE, "0123456789abcdef0123456789abcdef".into(), client)
 }
 
 /// Whatever lines come in whatever order: an end attaches at most once, only to proper names, and stays closed after a fault.
 pub fn handshake(input: &[u8]) {
-    let (mut broker, mut peer) = (Acceptor::new(SECRET, BROKER_NONCE), dialer());
+    let (mut broker, mut peer) = (Acceptor::new(RUN, BROKER_NONCE), dialer());
     let (mut broker_steps, mut peer_steps) = (Course::default(), Course::default());
     for line in input.split(|byte| *byte == b'\n') {
         let step = broker.on_line(line);

@@ -95,7 +95,7 @@ fn seeds_are_accepted_or_refused_as_their_names_say() {
         }),
         ("handshake", |input| {
             let lines = || input.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-            let (mut broker, mut peer) = (Acceptor::new(entry::SECRET, entry::BROKER_NONCE), entry::dialer());
+            let (mut broker, mut peer) = (Acceptor::new(entry::RUN, entry::BROKER_NONCE), entry::dialer());
             lines().all(|line| broker.on_line(line).is_ok()) || lines().all(|line| peer.on_line(line).is_ok())
         }),
     ];
@@ -115,7 +115,7 @@ fn the_recorded_handshakes_still_attach() {
     let recorded = files(&folder("seeds").join("handshake"));
     for (name, mut peer) in [("ok-to-broker", entry::dialer()), ("ok-relay-to-broker", entry::relay_dialer())]
     {
-        let mut broker = Acceptor::new(entry::SECRET, entry::BROKER_NONCE);
+        let mut broker = Acceptor::new(entry::RUN, entry::BROKER_NONCE);
         let mut to_broker = Vec::new();
         let mut to_peer = vec![broker.hello()];
         while let Some(line) = to_peer.pop() {

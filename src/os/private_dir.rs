@@ -48,6 +48,11 @@ impl PrivateDir {
         &self.path
     }
 
+    /// Device and inode, or volume and index: the same for the same directory only.
+    pub fn identity(&self) -> Result<(u64, u64), OsRefusal> {
+        self.open.identity(&self.path)
+    }
+
     /// The path of a file in it, for people.
     pub fn path_of(&self, name: &str) -> PathBuf {
         self.path.join(name)

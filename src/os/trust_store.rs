@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::files::Seen;
 use super::private_dir::{DirLock, PrivateDir};
@@ -207,6 +208,19 @@ impl TrustStore {
         inner.raise(&lock, state.epoch).map_err(|refusal| unwritten(&refusal))?;
         inner.latch.written(latched);
         Ok(state)
+    }
+
+    /// Names the folders of the record and its mark: alike in two processes only if they read the same record.
+    pub fn place(&self) -> Result<[u8; 32], Refusal> {
+        let inner = &*self.inner;
+        let unknown = |refusal: OsRefusal| Refusal::new(Code::InternalError, format!("{refusal}."));
+        let mut place = Sha256::new();
+        for dir in [Some(&*inner.dir), inner.mark.as_ref()].into_iter().flatten() {
+            let (device, inode) = dir.identity().map_err(unknown)?;
+            place.update(device.to_be_bytes());
+            place.update(inode.to_be_bytes());
+        }
+        Ok(place.finalize().into())
     }
 
     /// A cheap look at whether anything changed.

@@ -29,6 +29,7 @@ use crate::os::socket::Listener;
 use crate::role::records::Records;
 use crate::wire::bridge::Outcome;
 use crate::wire::client::Client;
+use crate::wire::handshake::Run;
 use connection::Doorway;
 pub use service::{Call, Guest};
 use service::{Service, Tie};
@@ -49,7 +50,8 @@ impl Broker {
         let service = Arc::new(Service::new(records)?);
         let listener = Listener::bind(&dir, &lock)?;
         let (open, stays_open) = watch::channel(true);
-        let doorway = Doorway::new(service.clone(), lock.secret(), random::bytes32);
+        let run = Run { secret: lock.secret(), records: service.records.trust.place()? };
+        let doorway = Doorway::new(service.clone(), run, random::bytes32);
         let accepting = Mutex::new(tokio::spawn(doorway.keep_open(listener, stays_open)));
         let door = Arc::new((lock, dir));
         // Weak, so that the lock is free as soon as the broker is dropped.

@@ -28,7 +28,7 @@ use crate::role::outbox::{Outbox, outbox};
 use crate::wire::bridge::{BridgeResp, Outcome, ProgressState};
 use crate::wire::client::Client;
 use crate::wire::framing::Lines;
-use crate::wire::handshake::{Dialer, DialerStep};
+use crate::wire::handshake::{Dialer, DialerStep, HandshakeFault, Run};
 use crate::wire::relay::{FromRelay, RelayCall, ToRelay};
 
 type BrokerLines = Incoming<ReadHalf, Lines>;
@@ -82,13 +82,19 @@ impl From<OsRefusal> for Unattached {
 
 impl Relay {
     /// Attaches to whoever holds the lock. `instance` is random per process.
-    pub async fn attach(dir: &RuntimeDir, client: Client, instance: String) -> Result<Self, Unattached> {
+    pub async fn attach(
+        dir: &RuntimeDir,
+        records: [u8; SECRET_BYTES],
+        client: Client,
+        instance: String,
+    ) -> Result<Self, Unattached> {
         // A broker writes its record before it listens.
         let (source, sink) = socket::dial(dir).await?.into_split();
         let record = lock::read(dir)?.ok_or_else(|| gone("the lock file was removed"))?;
         let lines = Incoming::new(source, Lines::new(HANDSHAKE_LINE_BYTES_MAX));
         let patience = Duration::from_millis(HANDSHAKE_MS.into());
-        let shaken = timeout(patience, shake(lines, sink, record.secret, client, instance)).await;
+        let run = Run { secret: record.secret, records };
+        let shaken = timeout(patience, shake(lines, sink, run, client, instance)).await;
         let (lines, sink) =
             shaken.unwrap_or_else(|_| Err(gone("it did not finish the handshake in time")))?;
         let calls = Arc::new(Mutex::new(Calls::default()));
@@ -181,14 +187,14 @@ impl Drop for Asked<'_> {
 async fn shake(
     mut lines: BrokerLines,
     mut sink: WriteHalf,
-    secret: [u8; SECRET_BYTES],
+    run: Run,
     client: Client,
     instance: String,
 ) -> Result<(BrokerLines, WriteHalf), Unattached> {
-    let mut dialer = Dialer::relay(secret, random::bytes32()?, instance, client);
+    let mut dialer = Dialer::relay(run, random::bytes32()?, instance, client);
     loop {
         let line = lines.next().await.map_err(gone)?.ok_or_else(|| gone("it closed the connection"))?;
-        match dialer.on_line(&line).map_err(gone)? {
+        match dialer.on_line(&line).map_err(unproven)? {
             DialerStep::Send(line) => sink.write_all(&line).await.map_err(gone)?,
             DialerStep::Attached { generation, .. } => {
                 log::info(format_args!("attached to the broker as client {generation}"));
@@ -256,6 +262,18 @@ impl Calls {
 
 fn lock_of(calls: &Mutex<Calls>) -> std::sync::MutexGuard<'_, Calls> {
     calls.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A broker that judges by other records serves nobody who has ours; which of the two is the person's, only they can tell.
+fn unproven(fault: HandshakeFault) -> Unattached {
+    if fault != HandshakeFault::Records {
+        return gone(fault);
+    }
+    Unattached::Refused(Refusal::new(
+        Code::ClientNotAdmitted,
+        "The genkan program that holds the browser door was started with another HOME or XDG folder than this one, so the \
+             two do not share one list of clients. Start both clients with the same environment.",
+    ))
 }
 
 fn gone(why: impl core::fmt::Display) -> Unattached {

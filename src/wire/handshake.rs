@@ -4,7 +4,8 @@
 //! Order on one connection: `hello` (broker) → `proof` (peer) → `welcome` (broker) → `attach` of a browser or
 //! `attach_relay` (peer) → `attached` or `refused` (broker). Every other line, order or repetition is a fault, and after a fault a machine
 //! takes nothing more: the connection must be closed. The secret is never sent; fresh nonces make replays worthless; the MAC
-//! covers role, direction, label and instance, so none of them can be swapped or reflected. The machines know no
+//! covers role, direction, label and instance, so none of them can be swapped or reflected, and the broker's covers the place
+//! of its records: a broker that judges by another record than the person's gets no browser. The machines know no
 //! socket and no clock: whoever drives them bounds lines in time.
 
 mod proof;
@@ -48,6 +49,8 @@ pub enum Handshake {
     },
     /// Broker: proves that it knows the secret too.
     Welcome {
+        /// Where its records lie, 64 hex digits; under the MAC.
+        records: String,
         /// MAC in the direction broker → peer over the peer's nonce, 64 hex digits.
         mac: String,
     },
@@ -90,6 +93,8 @@ pub enum HandshakeFault {
     Order,
     /// A member that breaks its rule; its name.
     Member(&'static str),
+    /// The broker's records lie elsewhere.
+    Records,
     /// The MAC does not hold: another secret, nonce, role, direction, label or instance.
     Proof,
 }
@@ -100,6 +105,9 @@ impl fmt::Display for HandshakeFault {
             HandshakeFault::Line(fault) => write!(f, "the peer's line is not of the handshake: {fault}"),
             HandshakeFault::Order => f.write_str("the peer's line is out of order in the handshake"),
             HandshakeFault::Member(name) => write!(f, "the peer's `{name}` breaks its rule"),
+            HandshakeFault::Records => {
+                f.write_str("the broker keeps its records in another place than we do")
+            }
             HandshakeFault::Proof => {
                 f.write_str("the peer could not prove that it read this run's lock file")
             }
@@ -109,10 +117,20 @@ impl fmt::Display for HandshakeFault {
 
 impl core::error::Error for HandshakeFault {}
 
+/// What both ends must share.
+#[derive(Clone, Copy)]
+pub struct Run {
+    /// From the lock file; never printed.
+    pub secret: [u8; SECRET_BYTES],
+    /// Names the folders of the trust record and its mark.
+    pub records: [u8; SECRET_BYTES],
+}
+
 /// The broker's end.
 #[derive(Debug)]
 pub struct Acceptor {
     secret: Secret,
+    records: [u8; SECRET_BYTES],
     nonce: [u8; SECRET_BYTES],
     awaits: AcceptorAwaits,
 }
@@ -161,8 +179,8 @@ pub struct RelayAttachment {
 
 impl Acceptor {
     /// For one connection; the nonce must be fresh.
-    pub fn new(secret: [u8; SECRET_BYTES], nonce: [u8; SECRET_BYTES]) -> Self {
-        Self { secret: Secret(secret), nonce, awaits: AcceptorAwaits::Proof }
+    pub fn new(Run { secret, records }: Run, nonce: [u8; SECRET_BYTES]) -> Self {
+        Self { secret: Secret(secret), records, nonce, awaits: AcceptorAwaits::Proof }
     }
 
     /// The broker's first line.
@@ -178,9 +196,10 @@ impl Acceptor {
                 let claim = Claim::checked(role, label, instance)?;
                 let theirs = unhex("nonce", &nonce)?;
                 verify(&self.secret, Direction::PeerToBroker, &self.nonce, &claim, &mac)?;
-                let mac = prove(&self.secret, Direction::BrokerToPeer, &theirs, &claim)?;
+                let mac = prove(&self.secret, Direction::BrokerToPeer(&self.records), &theirs, &claim)?;
                 self.awaits = AcceptorAwaits::Attach(claim);
-                Ok(AcceptorStep::SendWelcome(line(&Handshake::Welcome { mac })))
+                let records = hex(&self.records);
+                Ok(AcceptorStep::SendWelcome(line(&Handshake::Welcome { records, mac })))
             }
             (AcceptorAwaits::Attach(claim), Handshake::Attach { role, bridge, extension, capabilities }) => {
                 admit(claim, role, bridge, extension, capabilities)
@@ -243,6 +262,7 @@ pub fn refused_line(error: &Refusal) -> Vec<u8> {
 #[derive(Debug)]
 pub struct Dialer {
     secret: Secret,
+    records: [u8; SECRET_BYTES],
     nonce: [u8; SECRET_BYTES],
     claim: Claim,
     attach: Handshake,
@@ -274,9 +294,9 @@ pub enum DialerStep {
 }
 
 impl Dialer {
-    /// A browser's host, for one connection; the nonce must be fresh. The secret comes from the lock file.
+    /// A browser's host, for one connection; the nonce must be fresh.
     pub fn new(
-        secret: [u8; SECRET_BYTES],
+        Run { secret, records }: Run,
         nonce: [u8; SECRET_BYTES],
         label: String,
         instance: String,
@@ -286,19 +306,19 @@ impl Dialer {
     ) -> Self {
         let claim = Claim { role: Role::Browser, label, instance };
         let attach = Handshake::Attach { role: Role::Browser, bridge, extension, capabilities };
-        Self { secret: Secret(secret), nonce, claim, attach, awaits: DialerAwaits::Hello }
+        Self { secret: Secret(secret), records, nonce, claim, attach, awaits: DialerAwaits::Hello }
     }
 
     /// A relay, for one connection, on behalf of this client.
     pub fn relay(
-        secret: [u8; SECRET_BYTES],
+        Run { secret, records }: Run,
         nonce: [u8; SECRET_BYTES],
         instance: String,
         client: Client,
     ) -> Self {
         let claim = Claim { role: Role::Relay, label: RELAY_LABEL.into(), instance };
         let attach = Handshake::AttachRelay { client };
-        Self { secret: Secret(secret), nonce, claim, attach, awaits: DialerAwaits::Hello }
+        Self { secret: Secret(secret), records, nonce, claim, attach, awaits: DialerAwaits::Hello }
     }
 
     /// Takes the broker's next line.
@@ -310,8 +330,12 @@ impl Dialer {
                 self.awaits = DialerAwaits::Welcome;
                 Ok(DialerStep::Send(self.proof(&theirs)?))
             }
-            (DialerAwaits::Welcome, Handshake::Welcome { mac }) => {
-                verify(&self.secret, Direction::BrokerToPeer, &self.nonce, &self.claim, &mac)?;
+            (DialerAwaits::Welcome, Handshake::Welcome { records, mac }) => {
+                let records = unhex("records", &records)?;
+                verify(&self.secret, Direction::BrokerToPeer(&records), &self.nonce, &self.claim, &mac)?;
+                if records != self.records {
+                    return Err(HandshakeFault::Records);
+                }
                 self.awaits = DialerAwaits::Verdict;
                 Ok(DialerStep::Send(line(&self.attach)))
             }

@@ -119,6 +119,11 @@ impl OpenDir {
         rustix::fs::fsync(&self.0).map_err(|error| OsRefusal::io("make durable", path, error))
     }
 
+    pub fn identity(&self, path: &Path) -> Result<(u64, u64), OsRefusal> {
+        let stat = rustix::fs::fstat(&self.0).map_err(|error| OsRefusal::io("examine", path, error))?;
+        Ok((stat.st_dev as u64, stat.st_ino))
+    }
+
     pub fn try_lock(&self, path: &Path) -> Result<Option<Lock>, OsRefusal> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.0, ".", flags, Mode::empty())

@@ -26,7 +26,7 @@ const ALONE: u32 = 0;
 #[derive(Debug)]
 pub struct OpenDir {
     path: PathBuf,
-    _pinned: File,
+    pinned: File,
 }
 
 /// A file that nobody else can open.
@@ -42,7 +42,7 @@ impl OpenDir {
             return Err(OsRefusal::NotADirectory { path: path.into() });
         }
         check_ours_alone(&pinned, path)?;
-        Ok(Self { path: path.into(), _pinned: pinned })
+        Ok(Self { path: path.into(), pinned })
     }
 
     pub fn file(&self, _name: &str, path: &Path, access: Access) -> Result<Option<File>, OsRefusal> {
@@ -91,6 +91,10 @@ impl OpenDir {
     /// Renaming waited until it was on the disk.
     pub fn sync(&self, _path: &Path) -> Result<(), OsRefusal> {
         Ok(())
+    }
+
+    pub fn identity(&self, path: &Path) -> Result<(u64, u64), OsRefusal> {
+        nature(&self.pinned, path).map(|nature| (nature.volume, nature.index))
     }
 
     pub fn try_lock(&self, path: &Path) -> Result<Option<Lock>, OsRefusal> {

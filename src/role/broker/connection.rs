@@ -28,7 +28,7 @@ use crate::trust::audit::{AuditKind, AuditOutcome, Surface};
 use crate::wire::bridge::{BridgeReq, BridgeResp, Door, LinkNotice, Notice};
 use crate::wire::framing::Lines;
 use crate::wire::handshake::{
-    Acceptor, AcceptorStep, Attachment, RelayAttachment, attached_line, refused_line,
+    Acceptor, AcceptorStep, Attachment, RelayAttachment, Run, attached_line, refused_line,
 };
 
 /// Where nonces come from.
@@ -41,14 +41,14 @@ pub type BridgeLines = Incoming<ReadHalf, Lines>;
 #[derive(Clone)]
 pub struct Doorway {
     service: Arc<Service>,
-    secret: [u8; SECRET_BYTES],
+    run: Run,
     nonces: Nonces,
     unproven: Arc<Semaphore>,
 }
 
 impl Doorway {
-    pub fn new(service: Arc<Service>, secret: [u8; SECRET_BYTES], nonces: Nonces) -> Self {
-        Self { service, secret, nonces, unproven: Arc::new(Semaphore::new(HALF_OPEN_MAX)) }
+    pub fn new(service: Arc<Service>, run: Run, nonces: Nonces) -> Self {
+        Self { service, run, nonces, unproven: Arc::new(Semaphore::new(HALF_OPEN_MAX)) }
     }
 
     /// Accepts until `open` turns false, then lets the connections end. Aborting it cuts them.
@@ -90,7 +90,7 @@ impl Doorway {
     async fn prove(&self, lines: &mut BridgeLines, sink: &mut WriteHalf) -> Result<Peer, String> {
         // Without randomness there is no proof, hence no connection.
         let nonce = (self.nonces)().map_err(|refusal| refusal.to_string())?;
-        let mut acceptor = Acceptor::new(self.secret, nonce);
+        let mut acceptor = Acceptor::new(self.run, nonce);
         let mut say = acceptor.hello();
         loop {
             sink.write_all(&say).await.map_err(|error| error.to_string())?;

@@ -27,7 +27,7 @@ use crate::wire::bridge::{
 };
 use crate::wire::client::{Holder, Image, Sha256};
 use crate::wire::framing::Lines;
-use crate::wire::handshake::{Dialer, DialerStep};
+use crate::wire::handshake::{Dialer, DialerStep, Run};
 use crate::wire::json as text;
 
 struct Place {
@@ -66,20 +66,27 @@ impl Place {
         Held { broker: Arc::new(broker), guest: Arc::new(guest) }
     }
 
+    /// What a peer of this run knows.
+    fn run(&self) -> Run {
+        let secret = lock::read(&self.dir()).unwrap().unwrap().secret;
+        Run { secret, records: self.records().trust.place().unwrap() }
+    }
+
     /// A relay of another client.
     async fn relay(&self, n: u8) -> Result<Relay, Unattached> {
-        Relay::attach(&self.dir(), client(n), format!("{n:032x}")).await
+        Relay::attach(&self.dir(), self.records().trust.place().unwrap(), client(n), format!("{n:032x}"))
+            .await
     }
 
     /// A browser's host that attached, or what it was told instead.
     async fn host(&self, label: &str, instance: u8, bridge: u32) -> Result<Host, Refusal> {
-        let secret = lock::read(&self.dir()).unwrap().unwrap().secret;
+        let run = self.run();
         let (source, mut sink) = socket::dial(&self.dir()).await.unwrap().into_split();
         let mut lines = Incoming::new(source, Lines::new(1 << 24));
         let capabilities = vec![Capability::TabControl, Capability::PageInteract];
         let instance = format!("{instance:032x}");
         let mut dialer = Dialer::new(
-            secret,
+            run,
             [instance.len() as u8; 32],
             label.into(),
             instance,
@@ -356,8 +363,8 @@ async fn is_cut(stream: &mut (impl AsyncReadExt + Unpin)) -> bool {
 async fn t016_a_captured_proof_is_worth_nothing_on_another_connection() {
     let place = Place::new();
     let broker = place.broker().await;
-    let secret = lock::read(&place.dir()).unwrap().unwrap().secret;
-    let mut dialer = Dialer::new(secret, [9; 32], "chrome".into(), "0".repeat(32), 1, "1".into(), Vec::new());
+    let mut dialer =
+        Dialer::new(place.run(), [9; 32], "chrome".into(), "0".repeat(32), 1, "1".into(), Vec::new());
     let (source, mut sink) = socket::dial(&place.dir()).await.unwrap().into_split();
     let mut lines = Incoming::new(source, Lines::new(1 << 16));
     let hello = lines.next().await.unwrap().unwrap();
@@ -400,7 +407,7 @@ async fn t019_without_randomness_nobody_gets_in_and_no_nonce_comes_twice() {
     let fails = || Err(OsRefusal::NoHome);
     let service = Arc::new(Service::new(place.records()).unwrap());
     let (_open, stays_open) = watch::channel(true);
-    let doorway = Doorway::new(service, lock.secret(), fails);
+    let doorway = Doorway::new(service, Run { secret: lock.secret(), records: [0; 32] }, fails);
     let accepting = tokio::spawn(doorway.keep_open(listener, stays_open));
     let mut peer = socket::dial(&place.dir()).await.unwrap();
     assert!(is_cut(&mut peer).await);

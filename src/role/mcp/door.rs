@@ -230,7 +230,9 @@ impl Door {
                     return Ok(Way::Own(Arc::new(Own { guest, broker: Arc::new(broker) })));
                 }
                 Acquired::Busy { .. } => {
-                    match Relay::attach(&dir, client.clone(), self.instance.clone()).await {
+                    match Relay::attach(&dir, records.trust.place()?, client.clone(), self.instance.clone())
+                        .await
+                    {
                         Ok(relay) => return Ok(Way::Relayed(Arc::new(relay))),
                         Err(Unattached::Refused(refusal)) => return Err(refusal),
                         Err(Unattached::Absent(refusal)) => refusal,

@@ -14,15 +14,16 @@ use super::controls;
 use crate::base::limits::{
     BRIDGE_LINE_BYTES_MAX, HANDSHAKE_LINE_BYTES_MAX, HANDSHAKE_MS, REDIAL_MS_MAX, REDIAL_MS_MIN, SECRET_BYTES,
 };
-use crate::base::refusal::Refusal;
+use crate::base::refusal::{Code, Refusal};
 use crate::os::runtime_dir::{Environment, RuntimeDir};
 use crate::os::socket::{ReadHalf, WriteHalf};
 use crate::os::stdio::{self, Incoming, Outbox, StreamFault};
+use crate::os::trust_store::TrustStore;
 use crate::os::{OsRefusal, lock, log, random, socket};
 use crate::wire::bridge::{Capability, Door};
 use crate::wire::control::Link;
 use crate::wire::framing::Lines;
-use crate::wire::handshake::{Dialer, DialerStep, HandshakeFault};
+use crate::wire::handshake::{Dialer, DialerStep, HandshakeFault, Run};
 
 /// What this browser claims to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,6 +138,13 @@ enum Unattached {
     Superseded,
 }
 
+impl From<Refusal> for Unattached {
+    fn from(refusal: Refusal) -> Self {
+        log::warn(format_args!("no link to the broker: {refusal}"));
+        Self::Refused(refusal)
+    }
+}
+
 impl From<OsRefusal> for Unattached {
     fn from(refusal: OsRefusal) -> Self {
         log::warn(format_args!("no link to the broker: {refusal}"));
@@ -150,13 +158,17 @@ async fn attach(
     cut_by: Option<&[u8; SECRET_BYTES]>,
 ) -> Result<AttachedLink, Unattached> {
     let dir = RuntimeDir::resolve(environment)?;
+    // What lies there and is no lock file is told, whether or not anybody listens.
+    if lock::read(&dir)?.is_none() {
+        return Err(Unattached::Absent);
+    }
     let stream = match socket::dial(&dir).await {
         Ok(stream) => stream,
         Err(refusal) if socket::is_absent(&refusal) => return Err(Unattached::Absent),
         Err(refusal) => return Err(refusal.into()),
     };
-    // A broker writes its record before it listens: read in the other order, its door could be taken for that of the
-    // one before it, which cut us off.
+    // Again, now that somebody listens: a broker writes its record first, so its door is not taken for that of the one
+    // before it, which cut us off.
     let Some(record) = lock::read(&dir)? else { return Err(Unattached::Absent) };
     if cut_by == Some(&record.secret) {
         return Err(Unattached::Superseded);
@@ -164,19 +176,19 @@ async fn attach(
     let (source, sink) = stream.into_split();
     let lines = Incoming::new(source, Lines::new(HANDSHAKE_LINE_BYTES_MAX));
     let patience = Duration::from_millis(HANDSHAKE_MS.into());
-    let shaken = tokio::time::timeout(patience, shake(lines, sink, record.secret, claim)).await;
+    let run = Run { secret: record.secret, records: TrustStore::open(environment)?.place()? };
+    let shaken = tokio::time::timeout(patience, shake(lines, sink, run, claim)).await;
     shaken.unwrap_or_else(|_| Err(gone(format_args!("it did not finish the handshake in time"))))
 }
 
 async fn shake(
     mut lines: Incoming<ReadHalf, Lines>,
     mut sink: WriteHalf,
-    secret: [u8; SECRET_BYTES],
+    run: Run,
     claim: &Claim,
 ) -> Result<AttachedLink, Unattached> {
     let Claim { label, instance, bridge, extension, capabilities } = claim.clone();
-    let mut dialer =
-        Dialer::new(secret, random::bytes32()?, label, instance, bridge, extension, capabilities);
+    let mut dialer = Dialer::new(run, random::bytes32()?, label, instance, bridge, extension, capabilities);
     loop {
         let line = lines.next().await.map_err(unread)?.ok_or(Unattached::Absent)?;
         match dialer.on_line(&line).map_err(unproven)? {
@@ -186,7 +198,7 @@ async fn shake(
             DialerStep::Attached { generation, door } => {
                 log::info(format_args!("attached to the broker as number {generation}"));
                 lines.splitter_mut().widen(BRIDGE_LINE_BYTES_MAX);
-                return Ok(AttachedLink { lines, sink, door, secret });
+                return Ok(AttachedLink { lines, sink, door, secret: run.secret });
             }
             DialerStep::Refused(error) => return Err(Unattached::Refused(error)),
         }
@@ -223,8 +235,18 @@ fn unread(fault: StreamFault) -> Unattached {
 }
 
 fn unproven(fault: HandshakeFault) -> Unattached {
-    gone(format_args!("{fault}"))
+    if fault != HandshakeFault::Records {
+        return gone(format_args!("{fault}"));
+    }
+    let refusal = Refusal::new(Code::ClientNotAdmitted, ELSEWHERE);
+    log::error(format_args!("no link to the broker: {refusal}"));
+    Unattached::Refused(refusal)
 }
+
+/// A broker that does not know whom the person paired, or what the person stopped.
+const ELSEWHERE: &str = "The genkan program that holds the browser door was started with another HOME or XDG folder than this \
+     browser, so it does not judge by your list of clients. It gets nothing from this browser; end it, or start its client anew \
+     with your own environment.";
 
 fn gone(why: core::fmt::Arguments<'_>) -> Unattached {
     log::warn(format_args!("the broker's link failed: {why}"));

