@@ -25,11 +25,6 @@ pub struct Admitted {
 }
 
 impl Admitted {
-    /// The epoch in which it was decided.
-    pub fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
     /// The entry that covers the holder shown to people; `None` while the door was open.
     pub fn entry(&self) -> Option<&str> {
         self.entries.first().map(|(name, _)| name.as_str())

@@ -272,7 +272,24 @@ mod tests {
         record.auth = Some(Auth::Terminal);
         let text = r#"{"ts_ms":1,"event_kind":"pair_client","surface":"cli","outcome":"done","detail":"shell","auth":"terminal"}"#;
         assert_eq!(json::written(&record), text);
-        assert_eq!(json::typed::<AuditRecord>(text.as_bytes()), Ok(record));
+        assert_eq!(json::typed::<AuditRecord>(text.as_bytes()), Ok(record.clone()));
+        assert_eq!(record.line(), text);
+        assert_eq!(AuditRecord::parse(text.as_bytes()), Ok(record));
+    }
+
+    #[test]
+    fn a_line_is_read_only_as_we_write_it_and_up_to_its_longest() {
+        let record = record(AuditKind::PairClient, AuditOutcome::Done);
+        let line = record.line();
+        assert!(AuditRecord::parse(line.replacen(':', ": ", 1).as_bytes()).is_err(), "another spelling");
+        let odd = AuditRecord { detail: Some("\n".into()), ..record };
+        assert!(AuditRecord::parse(odd.line().as_bytes()).is_err(), "out of bounds");
+        let shaped = |length: usize| {
+            let fault = AuditRecord::parse(&vec![b' '; length]).unwrap_err();
+            fault.to_string().contains("longer than a line")
+        };
+        assert!(!shaped(AUDIT_LINE_BYTES_MAX - 1) && !shaped(AUDIT_LINE_BYTES_MAX));
+        assert!(shaped(AUDIT_LINE_BYTES_MAX + 1));
     }
 
     #[test]
@@ -325,6 +342,9 @@ mod tests {
             let record = record.clone().with_detail(detail);
             assert!(record.is_well_formed(), "{record:?}");
         }
+        let sized = |length| AuditRecord { detail: Some("x".repeat(length)), ..record.clone() };
+        assert!(sized(AUDIT_DETAIL_CHARS_MAX + 1).is_well_formed(), "with the mark of its cut");
+        assert!(!sized(AUDIT_DETAIL_CHARS_MAX + 2).is_well_formed());
         assert!(!AuditRecord { detail: Some("\n".into()), ..record.clone() }.is_well_formed());
         assert!(!AuditRecord { detail: Some("x".repeat(5_000)), ..record.clone() }.is_well_formed());
         assert!(!AuditRecord { req: Some(u64::MAX), ..record }.is_well_formed());

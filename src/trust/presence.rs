@@ -94,3 +94,45 @@ impl Present {
         &self.grant
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::client::Sha256;
+
+    /// What the page of the commands says: docs/cli.md.
+    #[test]
+    fn each_grant_has_words_that_name_it() {
+        let script = ScriptRule::Exactly { path: "/s.py".into(), sha256: Sha256([2; 32]) };
+        let hash = Anchor::Hash { sha256: Sha256([0xab; 32]) };
+        let package = Anchor::Package { path: "/usr/bin/p".into() };
+        let signer = Anchor::Signer { signer: "Example".into() };
+        let pair = |anchor: &Anchor, script: &ScriptRule| {
+            let candidate = Candidate {
+                name: "n".into(),
+                anchor: anchor.clone(),
+                image: String::new(),
+                script: script.clone(),
+            };
+            Grant::Pair(candidate).phrase()
+        };
+        assert_eq!(pair(&hash, &ScriptRule::Native), "pair n abababababab");
+        assert_eq!(pair(&package, &script), "pair n package");
+        assert_eq!(pair(&signer, &ScriptRule::Any), "pair n signer with any script");
+        assert_eq!(Grant::Resume { name: "n".into(), epoch: 3 }.phrase(), "resume n");
+        assert_eq!(Grant::Recover.phrase(), "recover");
+    }
+
+    #[test]
+    fn only_the_words_count_and_nothing_but_the_line_end_beside_them() {
+        let resume = || Grant::Resume { name: "n".into(), epoch: 3 };
+        assert_eq!(resume().answered("resume n\r\n").map(|present| present.grant().clone()), Ok(resume()));
+        for typed in ["", "resume", "Resume n", "resume  n", "resume n!", "yes"] {
+            assert_eq!(
+                resume().answered(typed).map_err(|refusal| refusal.code),
+                Err(Code::UserDenied),
+                "{typed:?}"
+            );
+        }
+    }
+}

@@ -1,5 +1,5 @@
 use super::*;
-use crate::wire::json;
+use crate::wire::{json, record};
 
 const HASH: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -103,6 +103,10 @@ fn an_entry_out_of_bounds_makes_the_record_damaged() {
         ClientEntry { script: ScriptRule::Any, image: "C:\\a.exe".into(), ..entry("f") },
     ];
     assert_eq!(with(good.to_vec()).check(), Ok(()));
+    let written = record::written(&with(good.to_vec())).unwrap();
+    assert_eq!(record::parse(&written), Ok(with(good.to_vec())));
+    let text = String::from_utf8(written).unwrap().replace("\"name\":\"a\"", "\"name\":\"a b\"");
+    assert!(record::parse::<TrustState>(text.as_bytes()).is_err(), "a record on disk is held to the same");
     let bad = [
         entry(""),
         entry("-a"),
@@ -110,6 +114,9 @@ fn an_entry_out_of_bounds_makes_the_record_damaged() {
         entry("a\u{202e}"),
         entry(&"a".repeat(65)),
         ClientEntry { image: "bin/a".into(), ..entry("a") },
+        ClientEntry { image: "C:a.exe".into(), ..entry("a") },
+        ClientEntry { image: "Ca\\.exe".into(), ..entry("a") },
+        ClientEntry { image: "1:\\a.exe".into(), ..entry("a") },
         ClientEntry { image: "/a\0".into(), ..entry("a") },
         ClientEntry { image: format!("/{}", "a".repeat(CLIENT_PATH_BYTES_MAX)), ..entry("a") },
         ClientEntry { anchor: package("/bin/b"), ..entry("a") },
