@@ -2,7 +2,7 @@
 NODE := node_modules/.bin/node
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: demo test check bench fuzz model adversarial dist e2e soak platforms audit setup build
+.PHONY: demo test check bench fuzz model mutants adversarial dist e2e soak platforms audit setup build
 .DEFAULT_GOAL := demo
 
 setup:
@@ -42,6 +42,10 @@ fuzz: setup
 
 model: setup
 	@bash model/run.sh
+
+# Every small break of the pure core, and whether a test notices it. About an hour.
+mutants:
+	@FILE='$(FILE)' bash spec/mutants.sh
 
 adversarial: build
 	@$(NODE) e2e/review.ts

@@ -444,3 +444,26 @@ twins! {
     a_twin_that_forgets_mismatches_is_noticed 8
     a_twin_that_reports_no_progress_is_noticed 9
 }
+
+/// The end of a broker: not a step of the machine, because nothing comes after it.
+#[test]
+fn at_the_end_every_connection_is_closed_and_every_call_lost() {
+    let session = Session::<Wire>::default();
+    let wires: Vec<Wire> = (0..3).map(|_| Wire::default()).collect();
+    for (n, wire) in (0..).zip(&wires) {
+        let identity = Identity { label: label(n), instance: instance(n) };
+        let (bridge, capabilities) = (BRIDGE_PROTOCOL_VERSION, vec![Capability::TabControl]);
+        let browser = Browser { identity, bridge, extension: "1".into(), capabilities };
+        session.attach(browser, wire.clone(), 0).unwrap();
+    }
+    let flights: Vec<_> =
+        (0..3).map(|n| session.begin(Some(&label(n)), None, 0).unwrap_or_else(|_| panic!("{n}"))).collect();
+    session.detach_all();
+    assert!(session.browsers().is_empty() && wires.iter().all(|wire| wire.log().closed == 1));
+    for mut flight in flights {
+        let Poll::Ready(Err(lost)) = pin!(&mut flight).poll(&mut Context::from_waker(Waker::noop())) else {
+            panic!("still open")
+        };
+        assert_eq!(lost.code, Code::ConnectionLost);
+    }
+}

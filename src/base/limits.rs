@@ -72,6 +72,8 @@ pub const EXTENSION_HELLO_MS: u32 = 10_000;
 pub const REDIAL_MS_MIN: u32 = 100;
 /// See [`REDIAL_MS_MIN`].
 pub const REDIAL_MS_MAX: u32 = 2_000;
+/// Milliseconds after a broker began in which a browser that is not there yet may still be on its way: hosts redial.
+pub const SETTLING_MS: u32 = REDIAL_MS_MAX + 500;
 /// Milliseconds until the extension opens its port again after it closed.
 pub const PORT_RETRY_MS: u32 = 2_000;
 /// Minutes between the extension's wake-up alarms (half a minute is the floor browsers keep for packed extensions).

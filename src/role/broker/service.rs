@@ -11,12 +11,14 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::browsers;
 use super::connection::Writer;
 use super::entry::Entry;
-use crate::base::limits::{CLIENT_NAME_CHARS_MAX, CONNECT_WAIT_ASLEEP_MS, CONNECT_WAIT_MS};
+use crate::base::limits::{
+    CLIENT_NAME_CHARS_MAX, CONNECT_WAIT_ASLEEP_MS, CONNECT_WAIT_MS, ELECT_PAUSE_MS, SETTLING_MS,
+};
 use crate::base::refusal::{Code, Refusal};
 use crate::base::shown::shown;
 use crate::bridge::broker::Core;
@@ -191,6 +193,12 @@ impl Service {
                         Some(Err(Unsent::Closed)) => {}
                         Some(Err(Unsent::Full)) => return Err(stuck(&flight.browser().identity.label)),
                     }
+                }
+                // Another broker may have had that browser a moment ago.
+                Err(Unmet::Refused(refusal))
+                    if refusal.code == Code::BrowserNotFound && self.now() < SETTLING_MS.into() =>
+                {
+                    sleep(ms(ELECT_PAUSE_MS)).await;
                 }
                 Err(Unmet::Refused(refusal)) => return Err(refusal),
                 Err(Unmet::Absent { known, arrival }) => {

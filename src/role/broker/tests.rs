@@ -10,7 +10,8 @@ use tokio::time::Instant;
 use super::*;
 use crate::base::limits::{
     CALL_BUDGET_MS, CALL_BUDGET_PROGRESS_MS, CLIENT_CALLS_MAX, CLIENT_OPEN_CALLS_MAX, CONNECT_WAIT_ASLEEP_MS,
-    CONNECT_WAIT_MS, HALF_OPEN_MAX, HANDSHAKE_LINE_BYTES_MAX, HANDSHAKE_MS, OUTBOX_BYTES_MAX, SLOW_READER_MS,
+    CONNECT_WAIT_MS, HALF_OPEN_MAX, HANDSHAKE_LINE_BYTES_MAX, HANDSHAKE_MS, OUTBOX_BYTES_MAX, REDIAL_MS_MAX,
+    SLOW_READER_MS,
 };
 use crate::base::refusal::Code;
 use crate::bridge::catalogue::tool;
@@ -324,6 +325,22 @@ async fn two_profiles_are_two_targets_and_none_is_guessed() {
     assert_eq!(request.browser, Some(name));
     first.done(request.id, "first").await;
     assert_eq!(running.await.unwrap(), Ok(outcome("first")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_that_comes_late_to_a_new_broker_is_waited_for_and_one_that_never_does_is_not_found() {
+    let place = Place::new();
+    let broker = place.broker().await;
+    let _first = place.chrome().await;
+    let late = start(&broker, tabs(Some("brave")));
+    let never = start(&broker, tabs(Some("opera")));
+    tokio::time::sleep(ms(REDIAL_MS_MAX)).await;
+    assert!(!late.is_finished() && !never.is_finished());
+    let mut brave = place.host("brave", 2, BRIDGE_PROTOCOL_VERSION).await.unwrap();
+    let asked = brave.request().await;
+    brave.done(asked.id, "here").await;
+    assert!(late.await.unwrap().is_ok());
+    assert_eq!(code(never.await.unwrap()), Code::BrowserNotFound);
 }
 
 #[tokio::test(start_paused = true)]
