@@ -248,3 +248,35 @@ proptest! {
         prop_assert_eq!(joined(&pieces, id), Some(text));
     }
 }
+
+#[test]
+fn a_notice_about_the_link_is_read_as_it_is_written_and_nothing_else_is_one() {
+    for door in [Door::Open, Door::Paired] {
+        let notice = LinkNotice::Door { door };
+        assert_eq!(LinkNotice::parse(json::written(&notice).as_bytes()), Some(notice));
+    }
+    for line in [
+        r#"{"type":"door","door":"ajar"}"#,
+        r#"{"type":"door","door":"open","id":1}"#,
+        r#"{"type":"door"}"#,
+        r#"{"type":"cancel","id":1}"#,
+        "",
+    ] {
+        assert_eq!(LinkNotice::parse(line.as_bytes()), None, "{line}");
+    }
+    assert_eq!(LinkNotice::parse(request().to_string().as_bytes()), None);
+}
+
+#[test]
+fn every_fault_says_why() {
+    let faults = [
+        (BridgeFault::Json(JsonFault::Duplicate), "names a member twice"),
+        (BridgeFault::Kind, "of no kind"),
+        (BridgeFault::Integer, "2^53"),
+        (BridgeFault::Rule("a rule"), "a rule"),
+        (BridgeFault::TooLarge, "larger than"),
+    ];
+    for (fault, word) in faults {
+        assert!(fault.to_string().contains(word), "{fault:?}");
+    }
+}
