@@ -1,6 +1,7 @@
 //! The attacker is one of several clients, or chance: servers start, die, are told to end and flood in any order, and a
 //! scripted extension behind the genuine host counts what reaches it. What must refuse is named at each test.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use genkan::base::limits::{ATTACHED_CLIENTS_MAX, CLIENT_CALLS_MAX, FILL_BYTES_MAX, OPEN_BYTES_MAX};
@@ -300,24 +301,57 @@ fn t072_the_kill_switch_ends_the_calls_of_every_client_and_nothing_starts_afterw
     }
 }
 
+/// The program at a place where an update can replace it.
+fn copied(home: &Home) -> PathBuf {
+    let program = home.path().join("genkan-program");
+    std::fs::copy(crate::stage::binary(), &program).unwrap();
+    program
+}
+
+fn run(home: &Home, program: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    let plain = home.command(&[]);
+    command
+        .env_clear()
+        .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .args(arguments);
+    command
+}
+
+fn update(home: &Home, program: &Path) {
+    let update = home.path().join("update");
+    std::fs::copy(crate::stage::binary(), &update).unwrap();
+    std::fs::rename(&update, program).unwrap();
+}
+
+/// Layer: os/own_image. The host of a replaced program carries the answer that is owed, then makes room for the new one.
+#[test]
+fn t042_a_host_whose_program_was_replaced_answers_what_is_open_and_ends_by_itself() {
+    let home = Home::new();
+    let program = copied(&home);
+    let mut serving = Serving::start(run(&home, &program, &[]));
+    home.await_broker(serving.pid());
+    let mut host = Host::run(run(&home, &program, &["--native-host", "--label", "chromium"]));
+    host.greet();
+    serving.ask(1, "tab_focus", &focus(1));
+    let asked = request(&host);
+    update(&home, &program);
+    host.say(&done(id(&asked), "still told"));
+    assert_eq!(serving.answer().unwrap().1, "still told");
+    let (status, _, log) = host.end();
+    assert!(status.success(), "{log}");
+}
+
 /// Layer: os/own_image. An update replaces the program on disk while it works.
 #[test]
 fn t042_a_program_replaced_on_disk_takes_no_new_calls_and_the_new_one_takes_over() {
     let home = Home::new();
-    let program = home.path().join("genkan-program");
-    std::fs::copy(crate::stage::binary(), &program).unwrap();
-    let start = || {
-        let mut command = Command::new(&program);
-        let plain = home.command(&[]);
-        command.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        Serving::start(command)
-    };
+    let program = copied(&home);
+    let start = || Serving::start(run(&home, &program, &[]));
     let mut old = start();
     home.await_broker(old.pid());
     assert!(old.call("list_browsers", &json!({})).contains("No browser"));
-    let update = home.path().join("update");
-    std::fs::copy(crate::stage::binary(), &update).unwrap();
-    std::fs::rename(&update, &program).unwrap();
+    update(&home, &program);
     let mut new = start();
     assert!(new.call("list_browsers", &json!({})).contains("No browser"));
     assert_eq!(home.lock().unwrap().0, u64::from(new.pid()));
@@ -329,11 +363,7 @@ fn t042_a_program_replaced_on_disk_takes_no_new_calls_and_the_new_one_takes_over
 fn t031_a_broker_without_descriptors_survives_and_serves_again() {
     let home = Home::new();
     let inner = format!("ulimit -n 24; exec '{}'", crate::stage::binary());
-    let plain = home.command(&[]);
-    let mut shell = Command::new("/bin/sh");
-    shell.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    shell.args(["-c", &inner]);
-    let mut broker = Serving::start(shell);
+    let mut broker = Serving::start(run(&home, Path::new("/bin/sh"), &["-c", &inner]));
     home.await_broker(broker.pid());
     let ticks = || -> u64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", broker.pid())).unwrap();
