@@ -11,7 +11,7 @@ const { Client, textOf } = await import('../client.ts');
 const { Home } = await import('../home.ts');
 const { Site } = await import('../site.ts');
 const { BareBrowser, socketEcho, tabList } = await import('./floor.ts');
-const { median, quantile } = await import('./median.ts');
+const { median } = await import('./median.ts');
 
 const DOCS =
   ['/usr/share/doc/python3.11/html', '/usr/share/doc/python3/html'].find((dir) => fs.existsSync(`${dir}/library`)) ??
