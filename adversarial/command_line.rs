@@ -24,14 +24,14 @@ fn t127_a_host_called_by_another_extension_refuses_before_it_speaks() {
 
 /// Layer: role/argv.
 #[test]
-fn unknown_arguments_are_answered_with_the_usage_on_standard_error() {
+fn unknown_arguments_are_answered_in_one_sentence_that_names_the_usage() {
     let home = Home::new();
     for arguments in
         [&["serve"][..], &["--native-host", "--x"], &["doctor", "--fix", "--browser", "\u{1b}[2J"]]
     {
         let outcome = genkan(&home, arguments).assert().code(2).stdout("");
         let said = String::from_utf8_lossy(&outcome.get_output().stderr).into_owned();
-        assert!(said.contains("Usage:") && !said.contains('\u{1b}'), "{said}");
+        assert!(said.contains("genkan --help") && !said.contains('\u{1b}'), "{said}");
     }
 }
 

@@ -17,7 +17,11 @@ fn main() -> ExitCode {
     match argv::parse(&arguments) {
         Ok(invocation) => run(invocation),
         Err(misuse) => {
-            let _ = write!(std::io::stderr(), "genkan: {}\n\n{USAGE}", log::escape(&misuse.0));
+            let _ = writeln!(
+                std::io::stderr(),
+                "genkan: {}. `genkan --help` lists the commands.",
+                log::escape(&misuse.0)
+            );
             ExitCode::from(2)
         }
     }

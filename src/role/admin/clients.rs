@@ -138,6 +138,9 @@ pub fn list(environment: &Environment, json: bool) -> Result<(), Refusal> {
         print(&format!("{}\n", json::written(&value)));
         return Ok(());
     }
+    if state.killed {
+        print("The kill switch is on: until `genkan unkill` nobody may speak, whatever stands below.\n");
+    }
     let Some(clients) = &state.clients else {
         print(
             "No list of clients exists: any program that runs as you may speak.\n`genkan pair-client` makes one and closes the door.\n",

@@ -4,6 +4,7 @@
 //! not ours, and starts or stops no process.
 
 mod attestation;
+mod record;
 mod registration;
 mod report;
 
@@ -34,6 +35,7 @@ pub fn examine(environment: &Environment, options: &DoctorOptions) -> Examined {
     let program = std::env::current_exe().unwrap_or_default();
     let mut findings = vec![runtime_dir(environment)];
     findings.extend(broker(environment));
+    findings.extend(record::findings(environment));
     findings.extend(registrations(environment, &program, options.fix.as_ref()));
     findings.push(extension(&program));
     findings.extend(attestation::findings());
