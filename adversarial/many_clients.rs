@@ -446,3 +446,14 @@ fn a_broker_that_judges_by_other_records_gets_no_browser() {
     let frames = host.close();
     assert!(!frames.contains("tab_list"), "{frames}");
 }
+
+/// Layer: role/mcp/door. A broker that hangs keeps the lock; whoever cannot get in is told which process that is.
+#[test]
+fn a_broker_that_was_stopped_is_named_to_whoever_cannot_get_in() {
+    let home = Home::new();
+    let broker = Serving::open(&home);
+    broker.signal("STOP");
+    let refused = Serving::start(home.command(&[])).call("list_browsers", &json!({}));
+    assert!(refused.starts_with("BROKER_BUSY"), "{refused}");
+    assert!(refused.contains(&format!("process {}", broker.pid())), "{refused}");
+}

@@ -229,13 +229,13 @@ impl Door {
                     let guest = broker.enter(client, self.instance.clone())?;
                     return Ok(Way::Own(Arc::new(Own { guest, broker: Arc::new(broker) })));
                 }
-                Acquired::Busy { .. } => {
+                Acquired::Busy { pid } => {
                     match Relay::attach(&dir, records.trust.place()?, client.clone(), self.instance.clone())
                         .await
                     {
                         Ok(relay) => return Ok(Way::Relayed(Arc::new(relay))),
                         Err(Unattached::Refused(refusal)) => return Err(refusal),
-                        Err(Unattached::Absent(refusal)) => refusal,
+                        Err(Unattached::Absent(refusal)) => held_by(refusal, pid),
                     }
                 }
             };
@@ -268,6 +268,17 @@ impl<'a> Running<'a> {
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|calls| *calls -= 1);
+    }
+}
+
+/// With the process that the person may have to end: a stopped one holds the door and answers nobody.
+fn held_by(refusal: Refusal, pid: Option<u32>) -> Refusal {
+    match pid {
+        Some(pid) => Refusal::new(
+            refusal.code,
+            format!("{} The door is held by process {pid}; if it hangs, end it.", refusal.message),
+        ),
+        None => refusal,
     }
 }
 
