@@ -43,7 +43,7 @@ fuzz: setup
 model: setup
 	@bash model/run.sh
 
-# Every small break of the pure core, and whether a test notices it. About an hour.
+# Every small break of the pure core, and whether a test notices it. More than an hour.
 mutants:
 	@FILE='$(FILE)' bash spec/mutants.sh
 

@@ -387,8 +387,7 @@ fn t031_a_broker_without_descriptors_survives_and_serves_again() {
 
 /// Layer: bridge/clients. Every client there may be is there, and twenty of them ask for more than all may hold.
 #[test]
-fn t221_as_many_clients_and_bytes_as_the_limits_allow_leave_the_broker_its_bounds_and_the_others_their_answers()
- {
+fn t221_clients_that_ask_for_more_bytes_than_all_may_hold_are_refused_and_the_others_served() {
     let home = Home::new();
     let broker = Serving::open(&home);
     let mut relays: Vec<_> = (1..ATTACHED_CLIENTS_MAX).map(|_| Serving::start(home.command(&[]))).collect();

@@ -248,3 +248,20 @@ fn mode_of(stat: &Stat) -> u32 {
 fn mode(bits: u32) -> Mode {
     Mode::from_raw_mode(bits as rustix::fs::RawMode)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_was_let_go_is_free_although_a_forked_process_still_has_it() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = OpenDir::below(temp.path(), &temp.path().join(DIR_NAME)).unwrap();
+        let lock = dir.try_lock(temp.path()).unwrap().unwrap();
+        // What a fork has: another descriptor of the same description.
+        let _forked = lock.0.try_clone().unwrap();
+        assert!(dir.try_lock(temp.path()).unwrap().is_none());
+        drop(lock);
+        assert!(dir.try_lock(temp.path()).unwrap().is_some());
+    }
+}

@@ -271,12 +271,16 @@ impl Drop for Running<'_> {
     }
 }
 
-/// With the process that the person may have to end: a stopped one holds the door and answers nobody.
+/// With the process that the person may have to end: a stopped one holds the door and answers nobody. A program reads
+/// this, too, and must not take it for an order.
 fn held_by(refusal: Refusal, pid: Option<u32>) -> Refusal {
     match pid {
         Some(pid) => Refusal::new(
             refusal.code,
-            format!("{} The door is held by process {pid}; if it hangs, end it.", refusal.message),
+            format!(
+                "{} The door is held by process {pid}; if it hangs, only the person may end it.",
+                refusal.message
+            ),
         ),
         None => refusal,
     }

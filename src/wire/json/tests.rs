@@ -166,3 +166,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_weight_of_a_value_counts_texts_names_and_values_at_any_depth() {
+    let of = |text: &str| weight(&parse(text.as_bytes()).unwrap());
+    assert_eq!(of("null"), VALUE_BYTES);
+    assert_eq!(of(r#""abcd""#), VALUE_BYTES + 4);
+    assert_eq!(of(r#"[["abcd"], 1, true]"#), 5 * VALUE_BYTES + 4);
+    assert_eq!(of(r#"{"ab": {"c": "d"}}"#), 3 * VALUE_BYTES + 4);
+}
