@@ -11,6 +11,7 @@
 mod command_line;
 mod files;
 mod impostor;
+mod kill_switch;
 mod lying_extension;
 mod many_clients;
 mod mcp_client;

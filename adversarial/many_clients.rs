@@ -15,7 +15,7 @@ use sha2::Digest as _;
 use crate::stage::{Home, Host, Serving, done};
 
 /// The next request that reaches the extension, whatever the host says of itself meanwhile.
-fn request(host: &Host) -> Value {
+pub fn request(host: &Host) -> Value {
     loop {
         let frame = host.hear();
         if frame.get("op").is_some() {
@@ -28,12 +28,12 @@ fn id(request: &Value) -> u64 {
     request["id"].as_u64().unwrap()
 }
 
-fn focus(tab: u64) -> Value {
+pub fn focus(tab: u64) -> Value {
     json!({ "tabId": tab })
 }
 
 /// A host that has introduced itself; it attaches as soon as there is a broker.
-fn browser(home: &Home) -> Host {
+pub fn browser(home: &Home) -> Host {
     Host::greeted(home)
 }
 
@@ -291,7 +291,7 @@ fn t072_the_kill_switch_ends_the_calls_of_every_client_and_nothing_starts_afterw
     relay.ask(1, "tab_focus", &focus(2));
     request(&host);
     request(&host);
-    store(&home).engage().unwrap();
+    store(&home).engage_within(crate::stage::HANG);
     for one in [&mut broker, &mut relay] {
         let (_, text) = one.answer().unwrap();
         assert!(text.starts_with("BRIDGE_KILLED"), "{text}");

@@ -116,13 +116,16 @@ fn is_allowed(answer: &Value) {
 
 /// Layer: os/trust_store. Nothing is released from an unknown state, and every sentence says the way out.
 #[test]
-fn t077_a_corrupt_record_refuses_engaging_releasing_and_every_call() {
+fn t077_a_corrupt_record_allows_nothing_and_the_switch_is_engaged_beside_it() {
     let home = Home::new();
     assert_eq!(said(&home, &["kill"]).0, Some(0));
     let whole = std::fs::read(state(&home).join("trust.json")).unwrap();
     for bad in [&b""[..], b"{}", &whole[..whole.len() / 2], b"\0\0\0\0"] {
         std::fs::write(state(&home).join("trust.json"), bad).unwrap();
-        for words in [&["kill"][..], &["unkill"], &["list-clients"], &["revoke-client", "a"]] {
+        let (code, text) = said(&home, &["kill"]);
+        assert!(code == Some(0) && text.contains("by a stop file"), "{text}");
+        assert!(text.contains("genkan recover-trust"), "{text}");
+        for words in [&["unkill"][..], &["list-clients"], &["revoke-client", "a"]] {
             let (code, text) = said(&home, words);
             assert!(code == Some(1) && text.contains("genkan recover-trust"), "{words:?}: {text}");
         }

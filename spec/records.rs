@@ -16,9 +16,12 @@
 //! - records-7: a record older than its mark is refused. One ahead of its mark counts, and its mark is put right.
 //! - records-8: what cannot be used allows nothing and is changed by nothing but recovery: the switch on, nobody paired,
 //!   an epoch above all that either file says. A record that is good, or a newer program's, is not recovered.
-//! - records-9: a switch that could not be written holds in the process that was asked, until the record says the same.
+//! - records-9: a switch that could not be written holds by a stop beside the record in every process and after any
+//!   restart, and where no stop could be put in the process that was asked, until the record says the same.
 //! - records-10: an audit line is in the log whole or not at all, and is there before what it records is done.
 //! - records-11: a full log keeps the newest lines of each class; no amount of one class pushes out another.
+//! - records-12: what a process has read is never undone for it: an older record, or none, is refused also where the mark
+//!   went with it, and so is everything once a folder was moved or replaced.
 
 /// What a record says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +67,9 @@ pub enum Step {
     Engage,
     /// Refused where the switch is off.
     Release,
-    /// Engaging while the record cannot be written.
+    /// Engaging while another process holds the record's lock.
+    EngageLocked,
+    /// Engaging while nothing can be written.
     EngageUnwritten,
     /// A change that was killed after the record and before the mark.
     CutShort,
@@ -103,6 +108,7 @@ pub enum Case {
     Good,
     Killed,
     HeldInMemory,
+    Stopped,
     AheadOfMark,
     BehindMark,
     Gone,
@@ -112,11 +118,12 @@ pub enum Case {
     DamagedMark,
 }
 
-pub const CASES: [Case; 11] = [
+pub const CASES: [Case; 12] = [
     Case::FirstRun,
     Case::Good,
     Case::Killed,
     Case::HeldInMemory,
+    Case::Stopped,
     Case::AheadOfMark,
     Case::BehindMark,
     Case::Gone,
@@ -132,6 +139,10 @@ pub struct Machine {
     pub mark: Mark,
     /// Engaged in memory alone.
     pub held: bool,
+    /// Whether a stop lies beside the record.
+    pub stop: bool,
+    /// The highest epoch that this process has read or written.
+    pub memory: u64,
     pub kept: Vec<Record>,
     pub last: Seen,
     pub steps: Vec<Step>,
@@ -143,6 +154,8 @@ impl Machine {
             record: Record::Missing,
             mark: Mark::Missing,
             held: false,
+            stop: false,
+            memory: 0,
             kept: vec![],
             last: Seen::Nothing,
             steps: vec![],
@@ -159,14 +172,14 @@ impl Machine {
             }),
             Step::Decline => self.change(|_| false),
             Step::Engage => {
-                let seen = self.change(|trust| {
-                    (trust.killed, trust.engaged) = (true, trust.epoch);
-                    true
-                });
-                self.held |= seen == Seen::Closed;
-                seen
+                self.stop = true;
+                self.change(|_| true)
             }
             Step::Release => self.change(|trust| core::mem::replace(&mut trust.killed, false)),
+            Step::EngageLocked => {
+                self.stop = true;
+                Seen::Unwritten
+            }
             Step::EngageUnwritten => {
                 self.held = true;
                 Seen::Unwritten
@@ -175,12 +188,12 @@ impl Machine {
                 let mark = self.mark;
                 let seen = self.change(|_| true);
                 self.mark = mark;
-                self.held = false;
+                (self.held, self.memory) = (false, 0);
                 if seen == Seen::Closed { seen } else { Seen::Nothing }
             }
             Step::Recover => self.recover(),
             Step::Restart => {
-                self.held = false;
+                (self.held, self.memory) = (false, 0);
                 Seen::Nothing
             }
             Step::Keep | Step::PutBack(_) | Step::RemoveRecord | Step::RemoveMark => self.meddle(step),
@@ -195,20 +208,19 @@ impl Machine {
             Mark::Missing => 0,
         };
         match self.record {
-            Record::Missing if mark == 0 => {
-                if self.held {
-                    Case::HeldInMemory
-                } else {
-                    Case::FirstRun
-                }
-            }
+            Record::Missing if mark.max(self.memory) == 0 => match (self.held, self.stop) {
+                (true, _) => Case::HeldInMemory,
+                (false, true) => Case::Stopped,
+                (false, false) => Case::FirstRun,
+            },
             Record::Missing => Case::Gone,
             Record::Damaged(_) => Case::Damaged,
             Record::Loose(_) => Case::Loose,
             Record::Newer(_) => Case::Newer,
-            Record::Good(trust) if trust.epoch < mark => Case::BehindMark,
+            Record::Good(trust) if trust.epoch < mark.max(self.memory) => Case::BehindMark,
             Record::Good(trust) if trust.epoch > mark => Case::AheadOfMark,
             Record::Good(_) if self.held => Case::HeldInMemory,
+            Record::Good(_) if self.stop => Case::Stopped,
             Record::Good(trust) if trust.killed => Case::Killed,
             Record::Good(_) => Case::Good,
         }
@@ -217,22 +229,24 @@ impl Machine {
     /// The record that counts.
     fn counting(&self) -> Option<Trust> {
         match (self.case(), self.record) {
-            (Case::FirstRun | Case::HeldInMemory, Record::Missing) => Some(FIRST_RUN),
-            (Case::Good | Case::Killed | Case::HeldInMemory | Case::AheadOfMark, Record::Good(trust)) => {
-                Some(trust)
-            }
+            (Case::FirstRun | Case::HeldInMemory | Case::Stopped, Record::Missing) => Some(FIRST_RUN),
+            (
+                Case::Good | Case::Killed | Case::HeldInMemory | Case::Stopped | Case::AheadOfMark,
+                Record::Good(trust),
+            ) => Some(trust),
             _ => None,
         }
     }
 
     fn read(&mut self) -> Seen {
         let Some(mut trust) = self.counting() else { return Seen::Closed };
+        self.memory = trust.epoch;
         if self.record != Record::Missing {
             self.mark = Mark::At(trust.epoch);
         }
         if trust.killed {
             self.held = false;
-        } else if self.held {
+        } else if self.held || self.stop {
             (trust.killed, trust.engaged) = (true, trust.epoch + 1);
         }
         Seen::State(trust)
@@ -240,14 +254,20 @@ impl Machine {
 
     fn change(&mut self, change: impl FnOnce(&mut Trust) -> bool) -> Seen {
         let Some(mut trust) = self.counting() else { return Seen::Closed };
+        self.memory = trust.epoch;
         trust.epoch += 1;
-        if self.held {
+        if self.held || self.stop {
             (trust.killed, trust.engaged) = (true, trust.epoch);
         }
         if !change(&mut trust) {
             return Seen::Declined;
         }
-        (self.record, self.mark, self.held) = (Record::Good(trust), Mark::At(trust.epoch), false);
+        self.written(trust)
+    }
+
+    fn written(&mut self, trust: Trust) -> Seen {
+        (self.record, self.mark) = (Record::Good(trust), Mark::At(trust.epoch));
+        (self.held, self.stop, self.memory) = (false, false, trust.epoch);
         Seen::State(trust)
     }
 
@@ -255,7 +275,8 @@ impl Machine {
         if matches!(self.record, Record::Newer(_)) {
             return Seen::Closed;
         }
-        if self.counting().is_some() {
+        if let Some(trust) = self.counting() {
+            self.memory = trust.epoch;
             return Seen::Declined;
         }
         let record = match self.record {
@@ -268,10 +289,8 @@ impl Machine {
             Mark::Damaged(says) => says.unwrap_or(0),
             Mark::Missing => 0,
         };
-        let epoch = record.max(mark) + 1;
-        let trust = Trust { epoch, killed: true, engaged: epoch, list: true };
-        (self.record, self.mark, self.held) = (Record::Good(trust), Mark::At(epoch), false);
-        Seen::State(trust)
+        let epoch = record.max(mark).max(self.memory) + 1;
+        self.written(Trust { epoch, killed: true, engaged: epoch, list: true })
     }
 
     /// What others do to the files.

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use genkan::base::limits::AUDIT_BYTES_MAX;
 use genkan::base::refusal::Refusal;
@@ -30,8 +31,9 @@ use genkan::os::lock::{self, Acquired, RunLock};
 use genkan::os::records;
 use genkan::os::runtime_dir::{Environment, RuntimeDir};
 use genkan::os::state_dir::StateDir;
-use genkan::os::trust_store::TrustStore;
+use genkan::os::trust_store::{Hold, TrustStore};
 use genkan::trust::audit::{AuditKind, AuditOutcome, AuditRecord, Surface};
+use genkan::trust::state::TrustState;
 use genkan::wire::record::{Members, Record, Rung};
 use serde::{Deserialize, Serialize};
 
@@ -155,6 +157,8 @@ const IN_PLACE: Operation = Operation {
     written: "",
 };
 
+/// For what should not take long.
+const HANG: Duration = Duration::from_secs(20);
 const RECORD: &str = "state/genkan/trust.json";
 const MARK: &str = "data/genkan/trust.epoch";
 const LOG: &str = "state/genkan/audit.log";
@@ -186,7 +190,7 @@ fn two_changes(home: &Path) {
 fn unmarked(home: &Path) {
     two_changes(home);
     let mark = std::fs::read(home.join(MARK)).unwrap();
-    store(home).engage().unwrap();
+    held(store(home).engage_within(HANG)).unwrap();
     std::fs::write(home.join(MARK), mark).unwrap();
 }
 
@@ -203,7 +207,14 @@ fn damaged_mark(home: &Path) {
 fn first_change(home: &Path, begin: &dyn Fn()) -> Result<(), String> {
     begin();
     let store = TrustStore::open(&environment(home)).map_err(words)?;
-    store.engage().map(drop).map_err(words)
+    held(store.engage_within(HANG))
+}
+
+fn held(hold: Hold) -> Result<(), String> {
+    match hold {
+        Hold::Recorded(..) => Ok(()),
+        Hold::Stop(refusal) | Hold::Memory(refusal) => Err(words(refusal)),
+    }
 }
 
 fn pair(home: &Path, begin: &dyn Fn()) -> Result<(), String> {
@@ -219,10 +230,10 @@ fn pair(home: &Path, begin: &dyn Fn()) -> Result<(), String> {
 fn engage(home: &Path, begin: &dyn Fn()) -> Result<(), String> {
     let store = store(home);
     begin();
-    let engaged = store.engage();
+    let hold = store.engage_within(HANG);
     // A failing disk takes nothing back: the switch holds here, or nothing is allowed at all.
     assert!(store.read().map_or(true, |state| state.killed));
-    engaged.map(drop).map_err(words)
+    held(hold)
 }
 
 /// Reading heals the mark, and says nothing if it cannot: the record counts either way.
@@ -251,7 +262,9 @@ fn trust(home: &Path) -> String {
     assert!(Command::new("cp").arg("-a").arg(home).arg(&copy).status().unwrap().success());
     let seen = TrustStore::open(&environment(&copy)).unwrap().read();
     std::fs::remove_dir_all(&copy).unwrap();
-    seen.map_or_else(|_| "nothing is allowed".into(), |state| format!("{state:?}"))
+    // What a stop holds on reads as the record will once it has taken it over.
+    let settled = |state: TrustState| TrustState { epoch: state.epoch.max(state.engaged), ..state };
+    seen.map_or_else(|_| "nothing is allowed".into(), |state| format!("{:?}", settled(state)))
 }
 
 fn marked(home: &Path) -> String {
@@ -264,8 +277,8 @@ fn next_trust(home: &Path) {
         Ok(state) => state.epoch,
         Err(_) => store.recover().expect("what is refused can be recovered").epoch,
     };
-    let (state, _) = store.engage().unwrap();
-    assert_eq!((state.epoch, store.read().as_ref()), (epoch + 1, Ok(&state)));
+    let Hold::Recorded(state, _) = store.engage_within(HANG) else { panic!("it cannot be recorded") };
+    assert_eq!((state.epoch, store.read().as_ref()), (epoch + 1, Ok(&*state)));
     assert_eq!(names(home, "state/genkan"), ["trust.json"]);
     assert_eq!(names(home, "data/genkan"), ["trust.epoch"]);
 }
@@ -380,13 +393,16 @@ fn next_audit(home: &Path) {
 fn stale_lock(home: &Path) {
     drop(RuntimeDir::resolve(&environment(home)).unwrap());
     let secret = "07".repeat(32);
-    private(&home.join("genkan/run.lock"), format!("{{\"pid\":1,\"secret\":\"{secret}\"}}").as_bytes());
+    private(
+        &home.join("genkan/run.lock"),
+        format!("{{\"pid\":1,\"secret\":\"{secret}\",\"records\":\"{secret}\"}}").as_bytes(),
+    );
 }
 
 fn take(home: &Path, begin: &dyn Fn()) -> Result<(), String> {
     let dir = RuntimeDir::resolve(&environment(home)).unwrap();
     begin();
-    match RunLock::acquire(&dir) {
+    match RunLock::acquire(&dir, [1; 32]) {
         Ok(Acquired::Held(_)) => Ok(()),
         Ok(Acquired::Busy { pid }) => Err(format!("held by {pid:?}")),
         Err(refusal) => Err(refusal.to_string()),
@@ -403,7 +419,7 @@ fn taken(home: &Path) -> String {
 
 fn next_lock(home: &Path) {
     let dir = RuntimeDir::resolve(&environment(home)).unwrap();
-    let Ok(Acquired::Held(lock)) = RunLock::acquire(&dir) else {
+    let Ok(Acquired::Held(lock)) = RunLock::acquire(&dir, [1; 32]) else {
         panic!("the next one cannot take the lock")
     };
     assert_eq!(lock::read(&dir).unwrap().unwrap().secret, lock.secret());

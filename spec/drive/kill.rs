@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use genkan::base::refusal::{Code, Refusal};
 use genkan::os::runtime_dir::Environment;
-use genkan::os::trust_store::TrustStore;
+use genkan::os::trust_store::{Hold, TrustStore};
 use genkan::trust::admission::{Admitted, decide, recheck};
-use genkan::trust::kill::{Engaged, engage, release};
+use genkan::trust::kill::{Engaged, release};
 use genkan::trust::pairing::pair;
 use genkan::trust::presence::{Candidate, Grant};
 use genkan::trust::state::{Anchor, ScriptRule, TrustState};
@@ -91,13 +91,15 @@ enum Fault {
     AnotherChangeReleases,
     ARestartReleases,
     DamageCountsAsOff,
-    DamageCanBeEngaged,
+    DamageRefusesEngaging,
+    TheStopIsLostInAChange,
+    AQuestionBeforeAStopReleases,
     ASoundRecordCanBeRecovered,
     RecoveryLeavesItOff,
     AnEpochIsUsedTwice,
 }
 
-const FAULTS: [Fault; 12] = [
+const FAULTS: [Fault; 14] = [
     Fault::AdmitsWhileOn,
     Fault::EngagingAgainIsRefused,
     Fault::AReleaseRevivesCalls,
@@ -106,7 +108,9 @@ const FAULTS: [Fault; 12] = [
     Fault::AnotherChangeReleases,
     Fault::ARestartReleases,
     Fault::DamageCountsAsOff,
-    Fault::DamageCanBeEngaged,
+    Fault::DamageRefusesEngaging,
+    Fault::TheStopIsLostInAChange,
+    Fault::AQuestionBeforeAStopReleases,
     Fault::ASoundRecordCanBeRecovered,
     Fault::RecoveryLeavesItOff,
     Fault::AnEpochIsUsedTwice,
@@ -165,21 +169,17 @@ impl Library {
         if self.fault == Fault::EngagingAgainIsRefused && self.store.read().is_ok_and(|state| state.killed) {
             return Seen::Refused;
         }
-        let mut engaged = Engaged::Already;
-        let seen = self.change(|state| {
-            engaged = engage(state);
-            Ok(())
-        });
-        match (seen, engaged) {
-            (Seen::Done, Engaged::Already) => Seen::Already,
-            (Seen::Refused, _) if self.fault == Fault::DamageCanBeEngaged => Seen::Done,
-            (seen, _) => seen,
+        match self.store.engage_within(Duration::ZERO) {
+            Hold::Recorded(_, Engaged::Already) => Seen::Already,
+            Hold::Stop(_) if self.fault == Fault::DamageRefusesEngaging => Seen::Refused,
+            Hold::Recorded(_, Engaged::Now) | Hold::Stop(_) => Seen::Done,
+            Hold::Memory(refusal) => panic!("{refusal}"),
         }
     }
 
     fn ask(&mut self) -> Seen {
         self.question = None;
-        match self.read() {
+        match self.store.settled().and_then(|_| self.read()) {
             Err(_) => Seen::Refused,
             Ok(state) if !state.killed => Seen::Already,
             Ok(state) => {
@@ -195,6 +195,9 @@ impl Library {
         let words = if self.fault == Fault::AnyWordsRelease { &phrase } else { words.unwrap_or(&phrase) };
         if self.fault == Fault::AReleaseIgnoresLaterEngagements {
             grant = Grant::Release { engaged: self.store.read().map_or(0, |state| state.engaged) };
+        }
+        if self.fault == Fault::AQuestionBeforeAStopReleases {
+            self.forget_stop();
         }
         let Ok(present) = grant.answered(words) else { return Seen::Refused };
         self.change(|state| release(state, &present))
@@ -252,9 +255,16 @@ impl Library {
         }
     }
 
+    fn file(&self, name: &str) -> std::path::PathBuf {
+        self.temp.path().join("home/.local/state/genkan").join(name)
+    }
+
     fn damage(&self) {
-        let dir = self.temp.path().join("home/.local/state/genkan");
-        std::fs::write(dir.join("trust.json"), "{").unwrap();
+        std::fs::write(self.file("trust.json"), "{").unwrap();
+    }
+
+    fn forget_stop(&self) {
+        ["stop", ".stop.taken"].iter().for_each(|name| drop(std::fs::remove_file(self.file(name))));
     }
 }
 
@@ -275,10 +285,17 @@ impl World for Library {
     fn step(&mut self, step: Step) -> Seen {
         match step {
             Step::Engage => self.engage(),
+            Step::Stop => {
+                std::fs::write(self.file("stop"), "").unwrap();
+                Seen::Done
+            }
             Step::Ask => self.ask(),
             Step::Yes => self.answer(None),
             Step::OtherWords => self.answer(Some("yes")),
             Step::Change => {
+                if self.fault == Fault::TheStopIsLostInAChange {
+                    self.forget_stop();
+                }
                 if self.store.read().is_err() {
                     return self.change(|_| Ok(()));
                 }
@@ -315,7 +332,7 @@ fn random() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(prop::sample::select(STEPS.to_vec()), 1..40)
 }
 
-// SHOWS kill-1, kill-2, kill-3, kill-4, kill-5, kill-6, kill-7, kill-8
+// SHOWS kill-1, kill-2, kill-3, kill-4, kill-5, kill-6, kill-7, kill-8, kill-9
 #[test]
 fn the_library_keeps_its_promises_in_every_standing() {
     let (all, met) = histories::<Machine>(&STEPS, 40);
@@ -419,17 +436,18 @@ impl Program {
         self.home.path().join(".local/state/genkan/trust.json")
     }
 
+    fn stop(&self) -> Seen {
+        std::fs::write(self.trust().with_file_name("stop"), "").unwrap();
+        Seen::Done
+    }
+
     fn engage(&self) -> Seen {
         let output = self.home.command(&["kill"]).output().unwrap();
         let said = String::from_utf8(output.stdout).unwrap();
         match output.status.code() {
             Some(0) if said.contains("was on already") => Seen::Already,
             Some(0) => Seen::Done,
-            _ => {
-                let said = String::from_utf8(output.stderr).unwrap();
-                assert!(said.contains("genkan recover-trust"), "it says how to recover: {said}");
-                Seen::Refused
-            }
+            code => panic!("{code:?}: {}", String::from_utf8_lossy(&output.stderr)),
         }
     }
 
@@ -466,6 +484,7 @@ impl World for Program {
     fn step(&mut self, step: Step) -> Seen {
         match step {
             Step::Engage => self.engage(),
+            Step::Stop => self.stop(),
             Step::Ask => self.ask(),
             Step::Yes => self.answer(None),
             Step::OtherWords => self.answer(Some("yes")),
@@ -502,7 +521,7 @@ impl World for Program {
     }
 }
 
-// SHOWS kill-1, kill-2, kill-3, kill-4, kill-5, kill-6, kill-7, kill-8
+// SHOWS kill-1, kill-2, kill-3, kill-4, kill-5, kill-6, kill-7, kill-8, kill-9
 #[test]
 fn the_program_keeps_its_promises_in_every_standing() {
     let (all, met) = histories::<Machine>(&STEPS, 40);

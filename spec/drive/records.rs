@@ -20,7 +20,7 @@ use std::time::Duration;
 use genkan::base::refusal::{Code, Refusal};
 use genkan::os::runtime_dir::Environment;
 use genkan::os::state_dir::StateDir;
-use genkan::os::trust_store::TrustStore;
+use genkan::os::trust_store::{Hold, TrustStore};
 use genkan::trust::state::TrustState;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
@@ -41,6 +41,7 @@ fn start(case: Case) -> Machine {
         Case::Good => &[List],
         Case::Killed => &[List, Engage],
         Case::HeldInMemory => &[List, EngageUnwritten],
+        Case::Stopped => &[List, EngageLocked],
         Case::AheadOfMark => &[List, CutShort],
         Case::BehindMark => &[List, Keep, Engage, PutBack(0)],
         Case::Gone => &[List, RemoveRecord],
@@ -73,6 +74,7 @@ impl ReferenceStateMachine for Plan {
                 Step::Decline,
                 Step::Engage,
                 Step::Release,
+                Step::EngageLocked,
                 Step::EngageUnwritten,
                 Step::CutShort,
                 Step::Recover,
@@ -103,6 +105,7 @@ fn kind(step: Step) -> &'static str {
         Step::Decline => "decline",
         Step::Engage => "engage",
         Step::Release => "release",
+        Step::EngageLocked => "engage-locked",
         Step::EngageUnwritten => "engage-unwritten",
         Step::CutShort => "cut-short",
         Step::Recover => "recover",
@@ -118,7 +121,7 @@ fn kind(step: Step) -> &'static str {
     }
 }
 
-const KINDS: usize = 17;
+const KINDS: usize = 18;
 
 /// Breaks that the comparison must notice, each against a promise.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -131,9 +134,11 @@ enum Fault {
     RefusedChangesAreWritten,
     RecoveryStartsOver,
     RecoveryReplacesTheNewer,
+    TheStopIsForgotten,
+    AReadEpochIsForgotten,
 }
 
-const FAULTS: [Fault; 8] = [
+const FAULTS: [Fault; 10] = [
     Fault::None,
     Fault::DamageIsAFirstRun,
     Fault::TheMarkIsForgotten,
@@ -142,6 +147,8 @@ const FAULTS: [Fault; 8] = [
     Fault::RefusedChangesAreWritten,
     Fault::RecoveryStartsOver,
     Fault::RecoveryReplacesTheNewer,
+    Fault::TheStopIsForgotten,
+    Fault::AReadEpochIsForgotten,
 ];
 
 struct World {
@@ -181,6 +188,13 @@ fn seen(outcome: Result<TrustState, Refusal>) -> Seen {
     }
 }
 
+fn held(hold: Hold) -> Seen {
+    match hold {
+        Hold::Recorded(state, _) => seen(Ok(*state)),
+        Hold::Stop(refusal) | Hold::Memory(refusal) => seen(Err(refusal)),
+    }
+}
+
 fn decline() -> Refusal {
     Refusal::plain(Code::UserDenied)
 }
@@ -204,6 +218,9 @@ impl World {
 
     fn step(&mut self, step: Step) -> Seen {
         let mark = std::fs::read(self.mark()).ok();
+        if self.fault == Fault::AReadEpochIsForgotten {
+            self.store = open(self.home.path());
+        }
         let seen = match step {
             Step::Read => match seen(self.store.read()) {
                 Seen::Closed if self.fault == Fault::DamageIsAFirstRun => {
@@ -218,15 +235,25 @@ impl World {
             Step::Decline => seen(self.store.change(|_| {
                 if self.fault == Fault::RefusedChangesAreWritten { Ok(()) } else { Err(decline()) }
             })),
-            Step::Engage => seen(self.store.engage().map(|(state, _)| state)),
+            Step::Engage => held(self.store.engage_within(Duration::ZERO)),
             Step::Release => seen(self.store.change(|state| {
                 let killed = std::mem::replace(&mut state.killed, false);
                 if killed { Ok(()) } else { Err(decline()) }
             })),
-            Step::EngageUnwritten => {
+            Step::EngageLocked => {
                 let busy = StateDir::open(&environment(self.home.path())).unwrap();
                 let _lock = busy.lock(Duration::ZERO).unwrap();
-                assert!(self.store.engage().is_err());
+                assert!(matches!(self.store.engage_within(Duration::ZERO), Hold::Stop(_)));
+                if self.fault == Fault::TheStopIsForgotten {
+                    self.forget_stop();
+                }
+                Seen::Unwritten
+            }
+            Step::EngageUnwritten => {
+                let (dir, aside) = (self.home.path().join("state/genkan"), self.home.path().join("aside"));
+                std::fs::rename(&dir, &aside).unwrap();
+                assert!(matches!(self.store.engage_within(Duration::ZERO), Hold::Memory(_)));
+                std::fs::rename(&aside, &dir).unwrap();
                 if self.fault == Fault::MemoryForgets {
                     self.store = open(self.home.path());
                 }
@@ -259,7 +286,7 @@ impl World {
             Fault::RecoveryStartsOver if seen(self.store.read()) == Seen::Closed && !is_newer => {
                 self.lay(&self.record(), None);
                 self.lay(&self.mark(), None);
-                seen(self.store.engage().map(|(state, _)| state))
+                held(open(self.home.path()).engage_within(Duration::ZERO))
             }
             Fault::RecoveryReplacesTheNewer if is_newer => {
                 self.lay(&self.record(), Some(b"x"));
@@ -296,6 +323,14 @@ impl World {
         Seen::Nothing
     }
 
+    fn stops(&self) -> [PathBuf; 2] {
+        ["stop", ".stop.taken"].map(|name| self.record().with_file_name(name))
+    }
+
+    fn forget_stop(&self) {
+        self.stops().iter().for_each(|path| self.lay(path, None));
+    }
+
     fn is_loose(&self) -> bool {
         std::fs::metadata(self.record()).is_ok_and(|file| file.permissions().mode() & 0o777 != 0o600)
     }
@@ -327,6 +362,7 @@ impl World {
             "the record"
         );
         assert_eq!(std::fs::read_to_string(self.mark()).ok(), mark, "the mark");
+        assert_eq!(self.stops().iter().any(|path| path.exists()), machine.stop, "the stop");
     }
 }
 
@@ -388,7 +424,7 @@ fn config() -> Config {
     Config { cases: 512, failure_persistence: None, ..Config::default() }
 }
 
-// SHOWS records-4, records-5, records-6, records-7, records-8, records-9
+// SHOWS records-4, records-5, records-6, records-7, records-8, records-9, records-12
 #[test]
 fn the_trust_record_keeps_its_promises_in_every_case_and_step() {
     drive::<0>(config()).unwrap();
@@ -425,4 +461,6 @@ twins! {
     a_twin_that_writes_refused_changes_is_noticed 5
     a_twin_whose_recovery_starts_over_is_noticed 6
     a_twin_that_replaces_a_newer_record_is_noticed 7
+    a_twin_that_forgets_the_stop_is_noticed 8
+    a_twin_that_forgets_what_it_has_read_is_noticed 9
 }

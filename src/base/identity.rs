@@ -29,6 +29,8 @@ pub const TRUST_FILE: &str = "trust.json";
 pub const EPOCH_MARK_FILE: &str = "trust.epoch";
 /// Audit log of the state folder.
 pub const AUDIT_FILE: &str = "audit.log";
+/// Beside the trust record: engages the kill switch as long as it is there.
+pub const STOP_FILE: &str = "stop";
 /// Environment variable that sets how much is logged to stderr.
 pub const LOG_ENV: &str = "GENKAN_LOG";
 /// Environment variable that sets the form of the log: `text` or `json`.

@@ -168,6 +168,8 @@ pub const TRUST_FILE_BYTES_MAX: usize = 2 * 1_048_576;
 pub const EPOCH_MARK_BYTES_MAX: usize = 128;
 /// Milliseconds to wait for another process to let go of the lock on records.
 pub const RECORD_LOCK_MS: u32 = 5_000;
+/// The same while the kill switch is engaged, which holds without it.
+pub const ENGAGE_LOCK_MS: u32 = 1_000;
 /// Bytes of `audit.log`.
 pub const AUDIT_BYTES_MAX: usize = 4 * 1_048_576;
 /// Bytes of the newest lines that each class (grants, refusals, traffic) keeps when the log is full.

@@ -4,11 +4,15 @@
 //! each class, so that no amount of refusals or traffic pushes out who was granted what. A record that cannot be written
 //! is an error, and whoever asked must then not act. Grants and refusals are on the disk when `append` returns; traffic
 //! is with the kernel, which survives the death of every process of ours but not of the machine. Lines of any other
-//! form are skipped and counted. Do not append inside a change of the trust record: both take the same lock.
+//! form are counted where the log is read, and dropped when it is full. A folder that was moved away is not written to:
+//! nobody would find there what was recorded. Where another process holds the lock and does not let go, one record waits
+//! for it and those after that are refused at once. Do not append inside a change of the trust record: both take the
+//! same lock.
 
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::private_dir::{Access, DirLock};
@@ -25,6 +29,9 @@ use crate::trust::audit::{AuditRecord, Class};
 #[derive(Clone, Debug)]
 pub struct AuditLog {
     dir: Arc<StateDir>,
+    patience: Duration,
+    /// Whether the last wait for the lock was in vain.
+    is_stuck: Arc<AtomicBool>,
 }
 
 /// Records that were read, oldest first.
@@ -52,7 +59,14 @@ impl AuditLog {
     /// Opens the state directory, making it if it is missing.
     pub fn open(environment: &Environment) -> Result<Self, Refusal> {
         let dir = StateDir::open(environment).map_err(|refusal| unrecorded(&refusal))?;
-        Ok(Self { dir: Arc::new(dir) })
+        let patience = Duration::from_millis(RECORD_LOCK_MS.into());
+        Ok(Self { dir: Arc::new(dir), patience, is_stuck: Arc::default() })
+    }
+
+    /// How long one record waits for another process that holds the lock.
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// Where the log lies, for people.
@@ -124,8 +138,9 @@ impl AuditLog {
     }
 
     fn write(&self, class: Class, line: &[u8]) -> Result<(), OsRefusal> {
+        self.dir.check()?;
         // INVARIANT records-10
-        let lock = self.dir.lock(Duration::from_millis(RECORD_LOCK_MS.into()))?;
+        let lock = self.lock()?;
         let Some(file) = private_file::open(&self.dir, AUDIT_FILE, Access::Append)? else {
             return private_file::replace(&self.dir, &lock, AUDIT_FILE, line);
         };
@@ -142,6 +157,13 @@ impl AuditLog {
             let _ = file.set_len(size);
             OsRefusal::io("write", &self.path(), error)
         })
+    }
+
+    fn lock(&self) -> Result<DirLock, OsRefusal> {
+        let patience = if self.is_stuck.load(Ordering::Relaxed) { Duration::ZERO } else { self.patience };
+        let lock = self.dir.lock(patience);
+        self.is_stuck.store(matches!(lock, Err(OsRefusal::Locked { .. })), Ordering::Relaxed);
+        lock
     }
 
     /// Cuts off what a writer left that was killed in the middle of a line: it was never a record. Returns the size.

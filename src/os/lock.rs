@@ -34,14 +34,15 @@ pub struct RunLock {
 
 impl RunLock {
     /// Takes the lock if nobody holds it, and writes a fresh secret.
-    pub fn acquire(dir: &RuntimeDir) -> Result<Acquired, OsRefusal> {
+    /// `records` names the records by which this process judges.
+    pub fn acquire(dir: &RuntimeDir, records: [u8; 32]) -> Result<Acquired, OsRefusal> {
         let Some(lock) = DirLock::try_take(dir.private())? else {
             let written = || read(dir).ok().flatten().map(|record| record.pid);
             return Ok(Acquired::Busy { pid: holder(dir).ok().flatten().or_else(written) });
         };
         // What lies there and is not ours is refused, not swept aside.
         private_file::open(dir.private(), LOCK_FILE, Access::Read)?;
-        let record = LockRecord { pid: std::process::id(), secret: random::bytes32()? };
+        let record = LockRecord { pid: std::process::id(), secret: random::bytes32()?, records };
         let held = Self { record, lock };
         held.write(dir)?;
         Ok(Acquired::Held(held))
@@ -108,7 +109,7 @@ mod tests {
     }
 
     fn held(dir: &RuntimeDir) -> RunLock {
-        match RunLock::acquire(dir).unwrap() {
+        match RunLock::acquire(dir, [1; 32]).unwrap() {
             Acquired::Held(lock) => lock,
             Acquired::Busy { pid } => panic!("held by {pid:?}"),
         }
@@ -119,7 +120,9 @@ mod tests {
         let (_temp, dir) = fresh();
         let first = held(&dir);
         let us = std::process::id();
-        assert!(matches!(RunLock::acquire(&dir).unwrap(), Acquired::Busy { pid } if pid == Some(us)));
+        assert!(
+            matches!(RunLock::acquire(&dir, [1; 32]).unwrap(), Acquired::Busy { pid } if pid == Some(us))
+        );
         assert_eq!(holder(&dir).unwrap(), Some(us));
         assert_eq!(read(&dir).unwrap().unwrap().secret, first.secret());
     }
@@ -139,7 +142,9 @@ mod tests {
         assert!(!first.restore(&dir).unwrap());
         std::fs::remove_file(dir.path_of(LOCK_FILE)).unwrap();
         let us = std::process::id();
-        assert!(matches!(RunLock::acquire(&dir).unwrap(), Acquired::Busy { pid } if pid == Some(us)));
+        assert!(
+            matches!(RunLock::acquire(&dir, [1; 32]).unwrap(), Acquired::Busy { pid } if pid == Some(us))
+        );
         assert_eq!(read(&dir).unwrap(), None, "whoever was turned away wrote nothing");
         assert!(first.restore(&dir).unwrap());
         assert_eq!(read(&dir).unwrap().unwrap().secret, first.secret());
@@ -152,7 +157,7 @@ mod tests {
     fn what_is_no_plain_private_file_is_refused() {
         let (temp, dir) = fresh();
         let path = dir.path_of(LOCK_FILE);
-        let refused = || RunLock::acquire(&dir).unwrap_err();
+        let refused = || RunLock::acquire(&dir, [1; 32]).unwrap_err();
         let plain = OsRefusal::NotAPlainFile { path: path.clone() };
 
         symlink(temp.path().join("target"), &path).unwrap();

@@ -1,7 +1,8 @@
 //! A directory that is ours alone, held open: what lies in it is reached through what is open.
 //!
 //! Decides what such a directory must be: ours, closed to others, no link in its last component, and below one that
-//! nobody else can rearrange. Whatever is swapped at its path afterwards changes nothing. Does not know what it is for.
+//! nobody else can rearrange. Whatever is swapped at its path afterwards is never taken for it, and [`PrivateDir::check`]
+//! notices. Does not know what it is for.
 
 pub(super) mod flock;
 #[cfg_attr(unix, path = "private_dir/unix.rs")]
@@ -46,6 +47,11 @@ impl PrivateDir {
     /// The directory's path, for people. Files are reached through the open directory.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Refuses once it is open to others, or is no longer what its path names: other processes then work elsewhere.
+    pub fn check(&self) -> Result<(), OsRefusal> {
+        self.open.check(&self.path)
     }
 
     /// Device and inode, or volume and index: the same for the same directory only.

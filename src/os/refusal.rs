@@ -65,6 +65,11 @@ pub enum OsRefusal {
         /// Which.
         path: PathBuf,
     },
+    /// A directory of ours is no longer at its path, or another one is.
+    Moved {
+        /// The path.
+        path: PathBuf,
+    },
     /// Another process works in the directory and does not let go.
     Locked {
         /// Which directory.
@@ -183,6 +188,11 @@ impl core::fmt::Display for OsRefusal {
             }
             Self::TooLarge { path } => write!(f, "{path:?} is larger than genkan ever writes it; remove it"),
             Self::Corrupt { path } => write!(f, "{path:?} does not hold what genkan writes; remove it"),
+            Self::Moved { path } => write!(
+                f,
+                "{path:?} was moved, removed or replaced while this process used it; put it back, or start every program \
+                 that uses genkan anew"
+            ),
             Self::Locked { path, holder } => {
                 let who = holder.map_or("another process".into(), |pid| format!("process {pid}"));
                 write!(f, "{who} holds the lock of {path:?} and does not let go; end it and try again")
@@ -190,7 +200,8 @@ impl core::fmt::Display for OsRefusal {
             Self::Shared { path } => {
                 write!(
                     f,
-                    "{path:?} would hold both lock and records; set XDG_STATE_HOME to another directory than XDG_RUNTIME_DIR"
+                    "{path:?} would hold two things that must lie apart; set XDG_RUNTIME_DIR (lock), XDG_STATE_HOME (records) \
+                     and XDG_DATA_HOME (their mark) to different directories"
                 )
             }
             Self::PeerNotUs { uid } => {

@@ -137,7 +137,7 @@ mod tests {
     fn open(below: &std::path::Path) -> (RuntimeDir, RunLock) {
         let environment = Environment { xdg_runtime_dir: Some(below.into()), ..Environment::default() };
         let dir = RuntimeDir::resolve(&environment).unwrap();
-        match RunLock::acquire(&dir).unwrap() {
+        match RunLock::acquire(&dir, [1; 32]).unwrap() {
             Acquired::Held(lock) => (dir, lock),
             Acquired::Busy { .. } => panic!("busy"),
         }

@@ -2,8 +2,9 @@
 //!
 //! Decides the directory: `$XDG_STATE_HOME/genkan`, else `~/.local/state/genkan`; on macOS
 //! `~/Library/Application Support/genkan`. A runtime directory is memory, and a kill switch that a reboot clears is
-//! none. Refuses a directory that is not private, and one that is the runtime directory too, because the broker keeps
-//! that one locked for life. Does not know what the files mean.
+//! none. Refuses a directory that is not private, one that is the runtime directory too, because the broker keeps that
+//! one locked for life, and one that is the folder of the mark too, because who puts back an older folder would put back
+//! its mark. Does not know what the files mean.
 
 use std::path::PathBuf;
 
@@ -22,7 +23,8 @@ impl StateDir {
     /// Chooses, makes and checks the directory.
     pub fn open(environment: &Environment) -> Result<Self, OsRefusal> {
         let path = Self::locate(environment)?;
-        if RuntimeDir::locate(environment).is_ok_and(|runtime| runtime == path) {
+        let others = [RuntimeDir::locate(environment), environment.data_dir()];
+        if others.into_iter().flatten().any(|other| other == path) {
             return Err(OsRefusal::Shared { path });
         }
         Ok(Self { dir: PrivateDir::below(&environment.state_parent()?, true)? })

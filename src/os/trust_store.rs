@@ -2,12 +2,14 @@
 //!
 //! Decides which record counts. Missing with no mark is a first run; damaged, of another version, missing although a
 //! mark says that there was one, and older than its mark all refuse every decision and every change, and nothing but
-//! [`TrustStore::recover`] mends them. A kill switch that could not be written holds in the memory of this process. Does
-//! not know what a client may do: that is decided from the state it returns.
+//! [`TrustStore::recover`] mends them. A kill switch that could not be written is held by the [`stop`] for every process,
+//! and by the memory of this one. Does not know what a client may do: that is decided from the state it returns.
 //!
 //! The mark is raised only after the record is durable, so a record ahead of its mark is a change that was cut short
-//! after it counted: the mark is healed. Where the mark was removed or rolled back together with the record, nothing
-//! here can tell.
+//! after it counted: the mark is healed. Where the mark was removed or rolled back together with the record, a process
+//! that has read the newer one still knows; one that starts afterwards cannot tell.
+
+mod stop;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,7 +25,7 @@ use super::records::{self, RecordRefusal};
 use super::runtime_dir::Environment;
 use super::state_dir::StateDir;
 use super::{OsRefusal, log};
-use crate::base::identity::{EPOCH_MARK_FILE, TRUST_FILE};
+use crate::base::identity::{EPOCH_MARK_FILE, STOP_FILE, TRUST_FILE};
 use crate::base::limits::{EPOCH_MARK_BYTES_MAX, RECORD_LOCK_MS, TRUST_FILE_BYTES_MAX};
 use crate::base::refusal::{Code, Refusal};
 use crate::trust::kill::{self, Engaged};
@@ -44,6 +46,8 @@ struct Inner {
     mark: Option<PrivateDir>,
     patience: Duration,
     latch: Latch,
+    /// The highest epoch that counted in this process.
+    highest: AtomicU64,
     warned: AtomicBool,
 }
 
@@ -61,7 +65,7 @@ impl Record for EpochMark {
     const BYTES_MAX: usize = EPOCH_MARK_BYTES_MAX;
 
     fn check(&self) -> Result<(), String> {
-        Ok(())
+        TrustState::counts(self.epoch)
     }
 }
 
@@ -70,15 +74,36 @@ impl Record for EpochMark {
 pub struct Stamp {
     record: Option<Seen>,
     mark: Option<Seen>,
-    latched: bool,
+    in_place: bool,
+    stopped: bool,
 }
 
 /// Why no record counts.
 enum Damage {
+    Folder(OsRefusal),
     Mark(RecordRefusal),
     Record(RecordRefusal),
-    Missing { mark: u64 },
-    Older { epoch: u64, mark: u64 },
+    Missing(Before),
+    Older { epoch: u64, before: Before },
+}
+
+/// An epoch that counted before, and who knows.
+#[derive(Clone, Copy)]
+enum Before {
+    Marked(u64),
+    /// The mark says less.
+    Read(u64),
+}
+
+/// What holds the kill switch on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// The record.
+    Recorded(Box<TrustState>, Engaged),
+    /// The stop, for every process that uses this record, because the record could not be written.
+    Stop(Refusal),
+    /// The memory of this process alone, because neither could be written.
+    Memory(Refusal),
 }
 
 /// A record that counts.
@@ -99,12 +124,13 @@ impl TrustStore {
                 Err(refusal) => return Err(refusal),
             };
             let patience = Duration::from_millis(RECORD_LOCK_MS.into());
-            Ok(Inner { dir, mark, patience, latch: Latch::default(), warned: AtomicBool::new(false) })
+            let (latch, highest, warned) = (Latch::default(), AtomicU64::new(0), AtomicBool::new(false));
+            Ok(Inner { dir, mark, patience, latch, highest, warned })
         };
         let inner = open().map_err(|refusal| {
             Refusal::new(
                 Code::BridgeKilled,
-                format!("There is no place to read the trust record from, so nothing is allowed: {refusal}."),
+                format!("There is no place to read the trust record from, so this process allows nothing: {refusal}."),
             )
         })?;
         Ok(Self { inner: Arc::new(inner) })
@@ -121,20 +147,39 @@ impl TrustStore {
     /// The record as it is now.
     // INVARIANT kill-7
     pub fn read(&self) -> Result<TrustState, Refusal> {
-        let latched = self.inner.latch.engaged();
-        let Found { mut state, unmarked } = self.inner.inspect().map_err(|damage| damage.refusal())?;
+        let inner = &*self.inner;
+        let latched = inner.latch.engaged();
+        // INVARIANT kill-9
+        let stopped = stop::stands(&inner.dir).map_err(|refusal| Damage::Folder(refusal).refusal())?;
+        let Found { mut state, unmarked } = inner.inspect().map_err(|damage| damage.refusal())?;
         if unmarked {
-            self.inner.heal();
+            inner.heal();
         }
         // INVARIANT records-9
         if state.killed {
-            self.inner.latch.written(latched);
-        } else if self.inner.latch.holds() {
+            inner.latch.written(latched);
+        } else if stopped || inner.latch.holds() {
             state.killed = true;
             // As the next change will write it, so that everything begun before is void.
             state.engaged = state.epoch.saturating_add(1);
         }
         Ok(state)
+    }
+
+    /// The record, after whatever else holds the switch on is in it: nothing but the person's answer can be missing then.
+    pub fn settled(&self) -> Result<TrustState, Refusal> {
+        let stop = || stop::stands(&self.inner.dir).map_err(|refusal| unwritten(&refusal));
+        if !stop()? && !self.inner.latch.holds() {
+            return self.read();
+        }
+        let state = self.change(|_| Ok(()))?;
+        if !stop()? {
+            return Ok(state);
+        }
+        let path = self.inner.dir.path_of(STOP_FILE);
+        let sentence =
+            format!("The kill switch was engaged again just now, or {path:?} cannot be removed; try again.");
+        Err(Refusal::new(Code::BridgeKilled, sentence))
     }
 
     /// Makes one change durable, in the next epoch, while nobody else changes anything. After an error the change did
@@ -143,13 +188,22 @@ impl TrustStore {
         &self,
         change: impl FnOnce(&mut TrustState) -> Result<(), Refusal>,
     ) -> Result<TrustState, Refusal> {
+        self.change_within(self.inner.patience, change)
+    }
+
+    fn change_within(
+        &self,
+        patience: Duration,
+        change: impl FnOnce(&mut TrustState) -> Result<(), Refusal>,
+    ) -> Result<TrustState, Refusal> {
         let inner = &*self.inner;
         // INVARIANT records-5
-        let lock = inner.dir.lock(inner.patience).map_err(|refusal| unwritten(&refusal))?;
+        let lock = inner.dir.lock(patience).map_err(|refusal| unwritten(&refusal))?;
         let latched = inner.latch.engaged();
+        let stopped = stop::take(&inner.dir, &lock).map_err(|refusal| unwritten(&refusal))?;
         let before = inner.inspect().map_err(|damage| damage.refusal())?.state;
         let next = before.changed(|state| {
-            if inner.latch.holds() {
+            if stopped || inner.latch.holds() {
                 kill::engage(state);
             }
             change(state)
@@ -159,29 +213,33 @@ impl TrustStore {
                 inner.latch.engage();
             }
         })?;
-        // Whatever was held in memory went through this change: it is in the record now, or was released in it.
-        inner.latch.written(latched);
+        inner.taken_over(&lock, latched);
         Ok(next)
     }
 
-    /// Engages the kill switch. If that cannot be written, it holds in this process all the same, and the error says so.
-    pub fn engage(&self) -> Result<(TrustState, Engaged), Refusal> {
-        let mut engaged = Engaged::Already;
-        let written = self.change(|state| {
-            engaged = kill::engage(state);
+    /// Engages the kill switch. It holds in this process before anything is waited for, and in every other as soon as the
+    /// stop lies there. `patience` is for whoever changes the record now.
+    pub fn engage_within(&self, patience: Duration) -> Hold {
+        let is_on = self.read().is_ok_and(|state| state.killed);
+        let engaged = if is_on { Engaged::Already } else { Engaged::Now };
+        let latch = &self.inner.latch;
+        latch.engage();
+        let stop = stop::put(&self.inner.dir);
+        if stop.is_ok() {
+            latch.written(latch.engaged());
+        }
+        let written = self.change_within(patience, |state| {
+            kill::engage(state);
             Ok(())
         });
-        match written {
-            Ok(state) => Ok((state, engaged)),
-            Err(refusal) => {
-                self.inner.latch.engage();
-                Err(Refusal::new(
-                    Code::BridgeKilled,
-                    format!(
-                        "The kill switch is on in this process alone and ends with it, because it could not be recorded. {}",
-                        refusal.message
-                    ),
-                ))
+        match (written, stop) {
+            (Ok(state), _) => Hold::Recorded(Box::new(state), engaged),
+            (Err(refusal), Err(_)) => Hold::Memory(refusal),
+            (Err(refusal), Ok(())) => {
+                if let Err(unsettled) = stop::settle(&self.inner.dir) {
+                    log::warn(format_args!("the stop may be lost with the power: {unsettled}"));
+                }
+                Hold::Stop(refusal)
             }
         }
     }
@@ -195,8 +253,9 @@ impl TrustStore {
         if let Some(newer) = inner.newer() {
             return Err(newer.refusal());
         }
+        stop::take(&inner.dir, &lock).map_err(|refusal| unwritten(&refusal))?;
         // INVARIANT kill-8
-        if inner.inspect().is_ok() {
+        if inner.inspect().is_ok_and(|found| found.state.changed(|_| Ok(())).is_ok()) {
             let sentence = "The trust record is not damaged, so there is nothing to recover.";
             return Err(Refusal::new(Code::InvalidArgument, sentence));
         }
@@ -204,9 +263,11 @@ impl TrustStore {
         let beyond = inner.highest_epoch().map_err(|refusal| unwritten(&refusal))?;
         let state = TrustState::recovered(beyond)?;
         inner.write(&lock, &state)?;
+        // What blocked the way is behind us.
+        inner.highest.store(state.epoch, Ordering::SeqCst);
         // A mark that stays unreadable would refuse the recovered record too.
         inner.raise(&lock, state.epoch).map_err(|refusal| unwritten(&refusal))?;
-        inner.latch.written(latched);
+        inner.taken_over(&lock, latched);
         Ok(state)
     }
 
@@ -229,29 +290,53 @@ impl TrustStore {
         Stamp {
             record: stamp(&inner.dir, TRUST_FILE),
             mark: inner.mark.as_ref().and_then(|dir| stamp(dir, EPOCH_MARK_FILE)),
-            latched: inner.latch.holds(),
+            in_place: inner.in_place().is_ok(),
+            stopped: inner.latch.holds() || stop::stands(&inner.dir).unwrap_or(true),
         }
     }
 }
 
 impl Inner {
+    /// Whether both folders are still what other processes find at their paths.
+    fn in_place(&self) -> Result<(), OsRefusal> {
+        self.dir.check()?;
+        self.mark.as_ref().map_or(Ok(()), PrivateDir::check)
+    }
+
     /// The mark first: records are written before their marks, so an honest record read later is never behind it.
     fn inspect(&self) -> Result<Found, Damage> {
+        // INVARIANT records-12
+        self.in_place().map_err(Damage::Folder)?;
+        let read = self.highest.load(Ordering::SeqCst);
         let mark = match &self.mark {
             Some(dir) => records::read::<EpochMark>(dir).map_err(Damage::Mark)?.map_or(0, |mark| mark.epoch),
             None => 0,
         };
+        let before = if read > mark { Before::Read(read) } else { Before::Marked(mark) };
         // INVARIANT records-6, records-7
-        match records::read::<TrustState>(&self.dir).map_err(Damage::Record)? {
-            None if mark == 0 => Ok(Found { state: TrustState::first_run(), unmarked: false }),
-            None => Err(Damage::Missing { mark }),
-            Some(state) if state.epoch < mark => Err(Damage::Older { epoch: state.epoch, mark }),
-            Some(state) => Ok(Found { unmarked: self.mark.is_some() && mark < state.epoch, state }),
+        let state = match records::read::<TrustState>(&self.dir).map_err(Damage::Record)? {
+            None if before.epoch() == 0 => TrustState::first_run(),
+            None => return Err(Damage::Missing(before)),
+            Some(state) if state.epoch < before.epoch() => {
+                return Err(Damage::Older { epoch: state.epoch, before });
+            }
+            Some(state) => state,
+        };
+        self.highest.fetch_max(state.epoch, Ordering::SeqCst);
+        Ok(Found { unmarked: self.mark.is_some() && mark < state.epoch, state })
+    }
+
+    /// What held the switch on is in the record now, or was released in it.
+    fn taken_over(&self, lock: &DirLock, latched: u64) {
+        self.latch.written(latched);
+        if let Err(refusal) = stop::clear(&self.dir, lock) {
+            log::warn(format_args!("the kill switch stays on: {refusal}"));
         }
     }
 
     fn write(&self, lock: &DirLock, state: &TrustState) -> Result<(), Refusal> {
         records::write(&self.dir, lock, state).map_err(|refusal| unwritten(&refusal))?;
+        self.highest.fetch_max(state.epoch, Ordering::SeqCst);
         if let Err(refusal) = self.raise(lock, state.epoch) {
             self.warn(&refusal);
         }
@@ -305,7 +390,10 @@ impl Inner {
             Some(dir) => epoch_in(dir, EPOCH_MARK_FILE, EPOCH_MARK_BYTES_MAX)?,
             None => None,
         };
-        Ok(record.max(mark).unwrap_or(0))
+        // One beyond which nothing can be counted was put there to block the way out.
+        let counts = |epoch: &u64| TrustState::recovered(*epoch).is_ok();
+        let epochs = [record, mark, Some(self.highest.load(Ordering::SeqCst))];
+        Ok(epochs.into_iter().flatten().filter(counts).max().unwrap_or(0))
     }
 }
 
@@ -319,27 +407,67 @@ fn epoch_in(dir: &PrivateDir, name: &str, max: usize) -> Result<Option<u64>, OsR
     Ok(json::parse(&bytes).ok().and_then(|value| value.get("epoch")?.as_u64()))
 }
 
+impl Before {
+    fn epoch(self) -> u64 {
+        match self {
+            Self::Marked(epoch) | Self::Read(epoch) => epoch,
+        }
+    }
+}
+
+impl core::fmt::Display for Before {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Marked(epoch) => write!(f, "its mark says epoch {epoch}"),
+            Self::Read(epoch) => write!(f, "this process has read epoch {epoch}"),
+        }
+    }
+}
+
 impl Damage {
     fn refusal(&self) -> Refusal {
-        let recover = "Only the person can set this right, with `genkan recover-trust`";
+        let or_recover = ", or replace the record with `genkan recover-trust`";
         let sentence = match self {
+            Self::Folder(refusal) => {
+                return nothing(&format!(
+                    "The folder of the trust record or of its mark cannot be used: {refusal}"
+                ));
+            }
             Self::Mark(refusal @ RecordRefusal::Newer { .. })
             | Self::Record(refusal @ RecordRefusal::Newer { .. }) => {
-                format!("{refusal}. Update genkan")
+                return nothing(&format!("{refusal}. Update genkan"));
+            }
+            Self::Mark(RecordRefusal::Unreadable(refusal)) => {
+                return nothing(&format!(
+                    "The mark of the newest trust record cannot be used: {refusal}{or_recover}"
+                ));
+            }
+            Self::Record(RecordRefusal::Unreadable(refusal)) => {
+                return nothing(&format!("The trust record cannot be used: {refusal}{or_recover}"));
             }
             Self::Mark(refusal) => {
-                format!("The mark of the newest trust record cannot be used: {refusal}. {recover}")
+                format!("The mark of the newest trust record cannot be used: {refusal}")
             }
-            Self::Record(refusal) => format!("The trust record cannot be used: {refusal}. {recover}"),
-            Self::Missing { mark } => format!(
-                "The trust record is gone, although its mark says that there was one with epoch {mark}. {recover}"
-            ),
-            Self::Older { epoch, mark } => format!(
-                "The trust record was replaced by an older one: it has epoch {epoch}, and its mark says {mark}. {recover}"
-            ),
+            Self::Record(refusal) => format!("The trust record cannot be used: {refusal}"),
+            Self::Missing(before) => {
+                format!("The trust record is gone, although there was one: {before}")
+            }
+            Self::Older { epoch, before } => {
+                format!("The trust record was replaced by an older one: it has epoch {epoch}, and {before}")
+            }
         };
-        Refusal::new(Code::BridgeKilled, format!("Nothing is allowed. {sentence}."))
+        let anew = match self {
+            Self::Missing(Before::Read(_)) | Self::Older { before: Before::Read(_), .. } => {
+                ", and then by starting every program that uses genkan anew"
+            }
+            Self::Folder(_) | Self::Mark(_) | Self::Record(_) | Self::Missing(_) | Self::Older { .. } => "",
+        };
+        nothing(&format!("{sentence}. Only the person can set this right, with `genkan recover-trust`{anew}"))
     }
+}
+
+fn nothing(why: &str) -> Refusal {
+    Refusal::new(Code::BridgeKilled, format!("Nothing is allowed. {why}."))
 }
 
 fn unwritten(refusal: &dyn core::fmt::Display) -> Refusal {

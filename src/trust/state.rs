@@ -4,7 +4,7 @@
 //! other, whole. It does not know where the record lies, nor whether it is the newest: the store does.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -18,6 +18,9 @@ use crate::base::refusal::{Code, Refusal};
 use crate::wire::bridge::Door;
 use crate::wire::client::Sha256;
 use crate::wire::record::{Record, Rung};
+
+/// No machine changes its record so often: a record that says so was made to leave no epoch for the next change.
+const EPOCH_END: u64 = 1 << 52;
 
 /// The record. Every decision starts from a fresh read of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,6 +136,12 @@ impl TrustState {
         Ok(state)
     }
 
+    /// Whether records are counted so far.
+    pub fn counts(epoch: u64) -> Result<(), String> {
+        let counts = epoch < EPOCH_END;
+        if counts { Ok(()) } else { Err("its epoch is beyond any that genkan counts to".into()) }
+    }
+
     /// Whether unpaired clients may enter.
     pub fn door(&self) -> Door {
         match self.clients {
@@ -148,8 +157,8 @@ impl TrustState {
 
     /// What is wrong with it; the record's loader refuses such a record as damaged.
     pub fn check(&self) -> Result<(), String> {
-        let epochs = self.engaged <= self.epoch && self.epoch <= SAFE_INTEGER_MAX;
-        if !epochs || (self.killed && self.engaged == 0) {
+        Self::counts(self.epoch)?;
+        if self.engaged > self.epoch || (self.killed && self.engaged == 0) {
             return Err("its epochs do not fit together".into());
         }
         let clients = self.clients.as_deref().unwrap_or_default();
@@ -217,8 +226,12 @@ fn is_signer(text: &str) -> bool {
 }
 
 fn next(epoch: u64) -> Result<u64, Refusal> {
-    let next = epoch.checked_add(1).filter(|next| *next <= SAFE_INTEGER_MAX);
-    next.ok_or_else(|| Refusal::new(Code::InternalError, "The trust record has no epochs left.".to_string()))
+    let next = epoch.checked_add(1).filter(|next| TrustState::counts(*next).is_ok());
+    next.ok_or_else(|| {
+        let sentence = "The trust record was set to the last epoch there is, so it cannot be changed. Replace it with \
+                        `genkan recover-trust`.";
+        Refusal::new(Code::InternalError, sentence)
+    })
 }
 
 /// The member must be there, even if it is `null`.

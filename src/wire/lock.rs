@@ -19,6 +19,8 @@ pub struct LockRecord {
     pub pid: u32,
     /// The secret of its run.
     pub secret: [u8; SECRET_BYTES],
+    /// Which records it judges by. For the person's commands only: peers prove theirs in the handshake.
+    pub records: [u8; 32],
 }
 
 #[derive(Serialize, Deserialize)]
@@ -26,6 +28,7 @@ pub struct LockRecord {
 struct Text {
     pid: u32,
     secret: String,
+    records: String,
 }
 
 impl LockRecord {
@@ -33,14 +36,13 @@ impl LockRecord {
     pub fn parse(bytes: &[u8]) -> Result<Self, JsonFault> {
         let long = || JsonFault::Shape("it is longer than a lock".into());
         let text: Text = if bytes.len() > LOCK_FILE_BYTES_MAX { Err(long()) } else { json::typed(bytes) }?;
-        let secret =
-            from_hex(&text.secret).ok_or(JsonFault::Shape("the secret is not 64 hex digits".into()))?;
-        Ok(Self { pid: text.pid, secret })
+        let bytes = |text: &str| from_hex(text).ok_or(JsonFault::Shape("it is not 64 hex digits".into()));
+        Ok(Self { pid: text.pid, secret: bytes(&text.secret)?, records: bytes(&text.records)? })
     }
 
     /// The file's bytes.
     pub fn written(&self) -> String {
-        json::written(&Text { pid: self.pid, secret: hex(&self.secret) })
+        json::written(&Text { pid: self.pid, secret: hex(&self.secret), records: hex(&self.records) })
     }
 }
 
@@ -56,14 +58,14 @@ mod tests {
 
     #[test]
     fn a_lock_reads_back_and_hides_its_secret() {
-        let record = LockRecord { pid: 7, secret: [0xab; SECRET_BYTES] };
+        let record = LockRecord { pid: 7, secret: [0xab; SECRET_BYTES], records: [0xcd; 32] };
         assert_eq!(LockRecord::parse(record.written().as_bytes()), Ok(record.clone()));
         assert!(!alloc::format!("{record:?}").contains("ab"));
     }
 
     #[test]
     fn t062_any_other_text_is_no_lock() {
-        let good = LockRecord { pid: 7, secret: [0xab; SECRET_BYTES] }.written();
+        let good = LockRecord { pid: 7, secret: [0xab; SECRET_BYTES], records: [0xcd; 32] }.written();
         for (before, after) in [
             ("\"pid\":7", "\"pid\":7,\"pid\":7"),
             ("\"pid\":7", "\"pid\":7,\"x\":1"),
@@ -72,6 +74,8 @@ mod tests {
             ("\"pid\":7,", ""),
             ("abab", "ABAB"),
             ("abab", ""),
+            ("cdcd", ""),
+            (",\"records\":", ",\"record\":"),
             ("}", "}\0"),
             ("{", "[{"),
         ] {

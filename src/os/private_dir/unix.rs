@@ -119,6 +119,17 @@ impl OpenDir {
         rustix::fs::fsync(&self.0).map_err(|error| OsRefusal::io("make durable", path, error))
     }
 
+    /// Refuses once the directory is no longer ours alone, or another thing or none has its path.
+    pub fn check(&self, path: &Path) -> Result<(), OsRefusal> {
+        let held = stat(&self.0, path)?;
+        check_private(path, &held)?;
+        match rustix::fs::statat(rustix::fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(named) if (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino) => Ok(()),
+            Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => Err(OsRefusal::Moved { path: path.into() }),
+            Err(error) => Err(OsRefusal::io("examine", path, error)),
+        }
+    }
+
     pub fn identity(&self, path: &Path) -> Result<(u64, u64), OsRefusal> {
         let stat = rustix::fs::fstat(&self.0).map_err(|error| OsRefusal::io("examine", path, error))?;
         Ok((stat.st_dev as u64, stat.st_ino))

@@ -93,6 +93,11 @@ impl OpenDir {
         Ok(())
     }
 
+    /// Pinned, so that only its access list can have changed.
+    pub fn check(&self, path: &Path) -> Result<(), OsRefusal> {
+        check_ours_alone(&self.pinned, path)
+    }
+
     pub fn identity(&self, path: &Path) -> Result<(u64, u64), OsRefusal> {
         nature(&self.pinned, path).map(|nature| (nature.volume, nature.index))
     }

@@ -92,9 +92,9 @@ fn an_older_record_put_back_is_refused_and_named() {
     place.store.change(empty_list).unwrap();
     let old = place.temp.path().join("old");
     std::fs::copy(place.record(), &old).unwrap();
-    place.store.engage().unwrap();
+    place.store.engage_within(Duration::ZERO);
     std::fs::rename(&old, place.record()).unwrap();
-    place.nothing_is_allowed("it has epoch 1, and its mark says 2");
+    place.nothing_is_allowed("it has epoch 1, and its mark says epoch 2");
     let state = place.store.recover().unwrap();
     assert_eq!((state.epoch, state.killed, &state.clients), (3, true, &Some(vec![])));
     assert_eq!(place.store.read(), Ok(state));
@@ -106,11 +106,11 @@ fn t063_a_record_that_is_gone_is_a_first_run_only_without_a_mark() {
     let place = Place::new();
     place.store.change(empty_list).unwrap();
     std::fs::remove_file(place.record()).unwrap();
-    place.nothing_is_allowed("its mark says that there was one with epoch 1");
+    place.nothing_is_allowed("there was one: its mark says epoch 1");
     assert_eq!(place.store.recover().unwrap().epoch, 2);
     std::fs::remove_file(place.record()).unwrap();
     std::fs::remove_file(place.mark()).unwrap();
-    assert_eq!(place.store.read(), Ok(TrustState::first_run()));
+    assert_eq!(open(place.temp.path()).read(), Ok(TrustState::first_run()));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn t062_t077_a_damaged_record_or_mark_refuses_both_directions() {
             let file = if what == "mark" { place.mark() } else { place.record() };
             std::fs::write(&file, bytes).unwrap();
             place.nothing_is_allowed("is damaged");
-            let refused = place.store.engage().unwrap_err();
+            let Hold::Stop(refused) = place.store.engage_within(Duration::ZERO) else { panic!("{bytes:?}") };
             assert!(refused.message.contains("recover-trust"), "{}", refused.message);
             let beyond = if bytes.contains('9') { 9 } else { 1 };
             let recovered = place.store.recover().unwrap();
@@ -207,16 +207,87 @@ fn t060_an_oversized_record_is_refused_by_its_size() {
     place.nothing_is_allowed("larger than genkan ever writes it");
 }
 
+// SHOWS records-12
 #[test]
-fn t055_a_swapped_folder_changes_nothing_for_a_store_that_is_open() {
+fn t055_a_folder_that_was_moved_or_replaced_allows_nothing_and_nothing_is_written_there() {
+    for which in ["state", "data"] {
+        for replaced in [false, true] {
+            let place = Place::new();
+            place.store.change(empty_list).unwrap();
+            let stamp = place.store.stamp();
+            let (ours, aside) =
+                (place.temp.path().join(which).join("genkan"), place.temp.path().join("aside"));
+            std::fs::rename(&ours, &aside).unwrap();
+            if replaced {
+                std::fs::create_dir(&ours).unwrap();
+                std::fs::set_permissions(&ours, std::fs::Permissions::from_mode(0o700)).unwrap();
+            }
+            assert_ne!(place.store.stamp(), stamp, "whoever watches the stamp sees it");
+            place.nothing_is_allowed("was moved, removed or replaced");
+            let hold = place.store.engage_within(Duration::ZERO);
+            assert_eq!(matches!(hold, Hold::Memory(_)), which == "state", "{hold:?}");
+            for dir in [Some(&ours).filter(|_| replaced), Some(&aside)].into_iter().flatten() {
+                let names = std::fs::read_dir(dir).unwrap().count();
+                assert_eq!(names, usize::from(dir == &aside), "nothing was written to {dir:?}");
+            }
+            if replaced {
+                std::fs::remove_dir(&ours).unwrap();
+            }
+            std::fs::rename(&aside, &ours).unwrap();
+            assert!(place.store.read().unwrap().killed, "it was engaged meanwhile");
+        }
+    }
+}
+
+// SHOWS records-12
+#[test]
+fn t054_a_folder_that_became_open_to_others_allows_nothing_until_it_is_closed() {
+    for which in ["state/genkan", "data/genkan"] {
+        let place = Place::new();
+        place.store.change(empty_list).unwrap();
+        let (dir, stamp) = (place.temp.path().join(which), place.store.stamp());
+        std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_ne!(place.store.stamp(), stamp);
+        place.nothing_is_allowed("chmod 0700");
+        std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(place.store.read().is_ok());
+    }
+}
+
+// SHOWS records-12
+#[test]
+fn what_a_process_has_read_is_not_undone_by_removing_record_and_mark() {
     let place = Place::new();
     place.store.change(empty_list).unwrap();
-    let (ours, aside) = (place.temp.path().join("state/genkan"), place.temp.path().join("aside"));
-    std::fs::rename(&ours, &aside).unwrap();
-    std::fs::create_dir(&ours).unwrap();
-    assert_eq!(place.store.engage().unwrap().0.epoch, 2);
-    assert_eq!(std::fs::read_dir(&ours).unwrap().count(), 0, "nothing went where the path leads now");
-    assert!(std::fs::read_to_string(aside.join(TRUST_FILE)).unwrap().contains("\"killed\":true"));
+    let old = std::fs::read(place.record()).unwrap();
+    place.store.engage_within(Duration::ZERO);
+    for file in [place.record(), place.mark()] {
+        std::fs::remove_file(file).unwrap();
+    }
+    place.nothing_is_allowed("this process has read epoch 2");
+    std::fs::write(place.record(), old).unwrap();
+    std::fs::set_permissions(place.record(), std::fs::Permissions::from_mode(0o600)).unwrap();
+    place.nothing_is_allowed("it has epoch 1, and this process has read epoch 2");
+    assert_eq!(place.store.recover().unwrap().epoch, 3);
+}
+
+#[test]
+fn a_record_that_was_set_to_the_last_epoch_is_recovered_and_counts_on() {
+    for (record, mark) in [((1 << 52) - 1, (1 << 52) - 1), (u64::MAX, 1), (1, (1 << 52) - 1), (1, 1 << 53)] {
+        let place = Place::new();
+        place.store.change(empty_list).unwrap();
+        for (file, epoch) in [(place.record(), record), (place.mark(), mark)] {
+            let text = std::fs::read_to_string(&file).unwrap();
+            std::fs::write(&file, text.replace("\"epoch\":1", &format!("\"epoch\":{epoch}"))).unwrap();
+        }
+        // Started after that was done.
+        let store = open(place.temp.path());
+        assert!(store.change(|_| Ok(())).is_err(), "{record} {mark}");
+        assert!(matches!(store.engage_within(Duration::ZERO), Hold::Stop(_)), "{record} {mark}");
+        assert!(store.read().map_or(true, |state| state.killed));
+        assert!(store.recover().unwrap().epoch < 3, "{record} {mark}");
+        assert!(store.change(|_| Ok(())).unwrap().killed);
+    }
 }
 
 #[test]
@@ -227,7 +298,7 @@ fn t056_a_temporary_name_taken_in_advance_is_neither_followed_nor_used() {
         (place.record().with_file_name(".trust.json.new"), place.temp.path().join("victim"));
     std::fs::write(&victim, "theirs").unwrap();
     symlink(&victim, &fresh).unwrap();
-    place.store.engage().unwrap();
+    place.store.engage_within(Duration::ZERO);
     assert_eq!(std::fs::read(&victim).unwrap(), b"theirs");
     assert!(!fresh.exists());
     std::fs::create_dir(&fresh).unwrap();
@@ -236,30 +307,53 @@ fn t056_a_temporary_name_taken_in_advance_is_neither_followed_nor_used() {
 }
 
 #[test]
-fn a_switch_that_cannot_be_written_holds_in_memory_until_the_record_has_it() {
+fn t065_a_lock_that_is_held_does_not_hold_up_the_kill_switch() {
     let place = Place::new();
     place.store.change(empty_list).unwrap();
     let other = open(place.temp.path());
-    let stamp = place.store.stamp();
+    let stamp = other.stamp();
     let busy = place.store.inner.dir.lock(Duration::ZERO).unwrap();
-    let refused = place.store.engage().unwrap_err();
-    assert!(refused.message.contains("in this process alone"), "{}", refused.message);
+    let hold = place.store.engage_within(Duration::ZERO);
+    let Hold::Stop(refused) = hold else { panic!("{hold:?}") };
     assert!(refused.message.contains(&format!("process {}", std::process::id())), "{}", refused.message);
+    assert_ne!(other.stamp(), stamp, "whoever watches the stamp sees it");
+    for store in [&place.store, &other, &open(place.temp.path())] {
+        let held = store.read().unwrap();
+        assert!(held.killed && held.engaged > held.epoch);
+    }
+    assert!(other.settled().is_err(), "nothing can be asked before it is in the record");
     drop(busy);
-    assert_ne!(place.store.stamp(), stamp, "whoever watches the stamp sees it");
-    let held = place.store.read().unwrap();
-    assert!(held.killed && held.engaged > held.epoch);
-    assert!(!other.read().unwrap().killed, "it is in memory");
     // Any other change carries it into the record.
-    assert!(place.store.change(|_| Ok(())).unwrap().killed);
-    assert!(other.read().unwrap().killed);
-    other
+    assert!(other.change(|_| Ok(())).unwrap().killed);
+    let names = std::fs::read_dir(place.temp.path().join("state/genkan")).unwrap().count();
+    assert_eq!(names, 1, "the stop is gone");
+    let state = other.change(off).unwrap();
+    assert_eq!(place.store.read(), Ok(state), "the record had taken over what memory held, and was released");
+}
+
+#[test]
+fn a_stop_that_comes_while_another_is_taken_over_stays() {
+    let place = Place::new();
+    place.store.engage_within(Duration::ZERO);
+    place
+        .store
         .change(|state| {
-            state.killed = false;
-            Ok(())
+            stop::put(&place.store.inner.dir).unwrap();
+            off(state)
         })
         .unwrap();
-    assert!(!place.store.read().unwrap().killed, "the record had taken it over, and was released");
+    assert!(place.store.read().unwrap().killed);
+    // Whatever has the name engages, and what cannot be removed is named.
+    std::fs::remove_file(place.temp.path().join("state/genkan/stop")).unwrap();
+    std::fs::create_dir(place.temp.path().join("state/genkan/stop")).unwrap();
+    assert!(place.store.read().unwrap().killed);
+    let refused = place.store.settled().unwrap_err();
+    assert!(refused.message.contains("/stop"), "{}", refused.message);
+}
+
+fn off(state: &mut TrustState) -> Result<(), Refusal> {
+    state.killed = false;
+    Ok(())
 }
 
 #[test]
@@ -291,19 +385,21 @@ fn without_a_home_there_is_no_mark_and_the_record_counts_alone() {
     let temp = tempfile::tempdir().unwrap();
     let environment = Environment { xdg_state_home: Some(temp.path().into()), ..Environment::default() };
     let store = TrustStore::open(&environment).unwrap();
-    store.engage().unwrap();
+    store.engage_within(Duration::ZERO);
     assert!(store.read().unwrap().killed);
     assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 1);
 }
 
 #[test]
-fn the_records_folder_may_not_be_the_runtime_folder() {
+fn the_records_folder_may_be_neither_the_runtime_folder_nor_that_of_the_mark() {
     let temp = tempfile::tempdir().unwrap();
-    let environment = Environment {
-        xdg_state_home: Some(temp.path().into()),
-        xdg_runtime_dir: Some(temp.path().into()),
-        ..Environment::default()
-    };
-    let refused = TrustStore::open(&environment).unwrap_err();
-    assert!(refused.message.contains("XDG_STATE_HOME"), "{}", refused.message);
+    let place = || Some(temp.path().into());
+    let records = Environment { xdg_state_home: place(), ..Environment::default() };
+    for environment in [
+        Environment { xdg_runtime_dir: place(), ..records.clone() },
+        Environment { xdg_data_home: place(), ..records.clone() },
+    ] {
+        let refused = TrustStore::open(&environment).unwrap_err();
+        assert!(refused.message.contains("XDG_STATE_HOME"), "{}", refused.message);
+    }
 }

@@ -15,6 +15,7 @@ use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::argv::Command;
+use super::records;
 use crate::base::limits::SAFE_INTEGER_MAX;
 use crate::base::refusal::Refusal;
 use crate::os::log as stderr;
@@ -33,13 +34,12 @@ pub fn run(environment: &Environment, command: &Command) -> bool {
         Command::ListClients { json } => clients::list(environment, *json),
         Command::Audit { limit, json, follow } => log::show(environment, *limit, *json, *follow),
     };
-    match done {
-        Ok(()) => true,
-        Err(refusal) => {
-            let _ = writeln!(std::io::stderr(), "genkan: {}", stderr::escape(&refusal.message));
-            false
-        }
-    }
+    // Also where it was done: the person takes it to hold for whoever is served now.
+    let decides = !matches!(command, Command::Audit { .. } | Command::Kill);
+    let elsewhere = decides.then(|| records::elsewhere(environment)).flatten();
+    let refusals = [done.err(), elsewhere];
+    refusals.iter().flatten().for_each(warn);
+    refusals.iter().all(Option::is_none)
 }
 
 /// For people and programs. Whoever reads it may have gone, as `head` does; that is no failure of ours.

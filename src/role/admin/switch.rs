@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use super::super::records;
 use super::grant::{Asked, grant};
 use super::{now_ms, print, warn};
-use crate::base::limits::TRUST_TICK_MS;
-use crate::base::refusal::{Code, Refusal};
+use crate::base::limits::{ENGAGE_LOCK_MS, TRUST_TICK_MS};
+use crate::base::refusal::Refusal;
 use crate::os::audit_log::AuditLog;
 use crate::os::runtime_dir::Environment;
-use crate::os::trust_store::TrustStore;
+use crate::os::trust_store::{Hold, TrustStore};
 use crate::trust::audit::{AuditKind, AuditOutcome, AuditRecord, Surface};
 use crate::trust::kill::{self, Engaged};
 use crate::trust::presence::Grant;
@@ -16,62 +17,65 @@ use crate::trust::presence::Grant;
 /// One in which every process looks at the record, and one in which it cuts what it holds.
 const SETTLED: Duration = Duration::from_millis(2 * TRUST_TICK_MS as u64);
 
+/// For another process that holds a lock: the stop holds meanwhile.
+const PATIENCE: Duration = Duration::from_millis(ENGAGE_LOCK_MS as u64);
+
 /// Engages. Nothing is asked, and no log is waited for first.
 pub fn kill(environment: &Environment) -> Result<(), Refusal> {
-    let engaged = engage(environment);
-    let outcome = match &engaged {
-        Ok(Engaged::Now) => AuditOutcome::Done,
-        Ok(Engaged::Already) => AuditOutcome::Unchanged,
-        Err(_) => AuditOutcome::Failed,
-    };
-    let mut record = AuditRecord::new(now_ms(), AuditKind::KillEngage, Surface::Cli, outcome);
-    record.code = engaged.as_ref().err().map(|refusal| refusal.code);
-    let written = AuditLog::open(environment).and_then(|log| log.append(&record));
-    let engaged = match engaged {
-        Ok(engaged) => engaged,
-        Err(refusal) => {
-            written.unwrap_or_else(|unwritten| warn(&unwritten));
-            return Err(refusal);
+    let hold = TrustStore::open(environment).map(|store| store.engage_within(PATIENCE));
+    note(environment, &hold);
+    let on = match hold.map_err(|refusal| not_on(&refusal))? {
+        // A command ends at once, so what would hold in its memory alone is worth nothing.
+        Hold::Memory(refusal) => return Err(not_on(&refusal)),
+        Hold::Recorded(_, Engaged::Now) => {
+            "The kill switch is on: every call is refused and browsers are cut off."
+        }
+        Hold::Recorded(_, Engaged::Already) => "The kill switch was on already.",
+        Hold::Stop(refusal) => {
+            warn(&refusal);
+            "The kill switch is on, by a stop file beside the record, which could not be written: every call is refused and browsers are cut off."
         }
     };
     std::thread::sleep(SETTLED);
-    print(match engaged {
-        Engaged::Now => {
-            "The kill switch is on: every call is refused and browsers are cut off.\nOnly you can release it, with `genkan unkill`.\n"
-        }
-        Engaged::Already => {
-            "The kill switch was on already.\nOnly you can release it, with `genkan unkill`.\n"
-        }
-    });
-    written
+    if let Some(refusal) = records::elsewhere(environment) {
+        let sentence = format!("The kill switch is on for this environment alone. {}", refusal.message);
+        return Err(Refusal::new(refusal.code, sentence));
+    }
+    print(&format!("{on}\nOnly you can release it, with `genkan unkill`.\n"));
+    Ok(())
 }
 
-/// A command ends at once, so what would hold in its memory alone is worth nothing.
-fn engage(environment: &Environment) -> Result<Engaged, Refusal> {
-    let mut engaged = Engaged::Already;
-    let written = TrustStore::open(environment).and_then(|store| {
-        store.change(|state| {
-            engaged = kill::engage(state);
-            Ok(())
-        })
-    });
-    written.map(|_| engaged).map_err(|refusal| {
-        // An unusable record stops everything by itself.
-        if refusal.code == Code::BridgeKilled {
-            return refusal;
-        }
-        let sentence = format!(
-            "The kill switch is NOT on. {} Close the browser, mend that, then run `genkan kill` again.",
-            refusal.message
-        );
-        Refusal::new(refusal.code, sentence)
-    })
+/// The log comes second, and that it could not be written is said and changes nothing.
+fn note(environment: &Environment, hold: &Result<Hold, Refusal>) {
+    let (outcome, code) = match hold {
+        Ok(Hold::Recorded(_, Engaged::Now)) => (AuditOutcome::Done, None),
+        Ok(Hold::Recorded(_, Engaged::Already)) => (AuditOutcome::Unchanged, None),
+        Ok(Hold::Stop(refusal)) => (AuditOutcome::Done, Some(refusal.code)),
+        Ok(Hold::Memory(refusal)) | Err(refusal) => (AuditOutcome::Failed, Some(refusal.code)),
+    };
+    let mut record = AuditRecord::new(now_ms(), AuditKind::KillEngage, Surface::Cli, outcome);
+    record.code = code;
+    let written = AuditLog::open(environment).and_then(|log| log.with_patience(PATIENCE).append(&record));
+    if let Err(refusal) = written {
+        warn(&Refusal::new(
+            refusal.code,
+            format!("That you engaged the kill switch is not in the log. {}", refusal.message),
+        ));
+    }
+}
+
+fn not_on(refusal: &Refusal) -> Refusal {
+    let sentence = format!(
+        "The kill switch is NOT on. {} Close the browser, mend that, then run `genkan kill` again.",
+        refusal.message
+    );
+    Refusal::new(refusal.code, sentence)
 }
 
 /// Releases, if the person says so.
 pub fn unkill(environment: &Environment) -> Result<(), Refusal> {
     let store = TrustStore::open(environment)?;
-    let state = store.read()?;
+    let state = store.settled()?;
     if !state.killed {
         print("The kill switch is off.\n");
         return Ok(());
@@ -95,7 +99,7 @@ pub fn unkill(environment: &Environment) -> Result<(), Refusal> {
 /// Replaces a record that cannot be used.
 pub fn recover(environment: &Environment) -> Result<(), Refusal> {
     let store = TrustStore::open(environment)?;
-    let damage = match store.read() {
+    let damage = match store.read().and_then(|state| state.changed(|_| Ok(()))) {
         Ok(_) => {
             print("The trust record is sound; nothing to recover.\n");
             return Ok(());

@@ -54,7 +54,7 @@ impl Place {
     }
 
     fn lock(&self) -> RunLock {
-        match RunLock::acquire(&self.dir()).unwrap() {
+        match RunLock::acquire(&self.dir(), self.records().trust.place().unwrap()).unwrap() {
             Acquired::Held(lock) => lock,
             Acquired::Busy { .. } => panic!("busy"),
         }
@@ -650,7 +650,7 @@ async fn the_kill_switch_ends_calls_cuts_browsers_and_lets_nobody_in_until_it_is
     host.request().await;
     host.request().await;
     let records = place.records();
-    records.trust.engage().unwrap();
+    records.trust.engage_within(Duration::ZERO);
     // The watch sees it without anybody asking for anything.
     assert_eq!(code(own.await.unwrap()), Code::BridgeKilled);
     assert_eq!(code(theirs.await.unwrap().unwrap()), Code::BridgeKilled);

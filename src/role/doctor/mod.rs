@@ -15,6 +15,7 @@ use crate::os::browsers::{BROWSERS, Browser};
 use crate::os::runtime_dir::{Environment, RuntimeDir};
 use crate::os::{OsRefusal, lock, socket};
 use crate::role::argv::{DoctorOptions, Fix};
+use crate::role::records;
 use registration::{Registration, Standing};
 use report::{Finding, Report};
 
@@ -75,6 +76,10 @@ fn broker(environment: &Environment) -> Vec<Finding> {
         Err(refusal) => refused(subject, &refusal),
     };
     let held = lock.is_ok();
+    let elsewhere = records::elsewhere(environment).map(|refusal| {
+        Finding::problem(subject, "elsewhere", &refusal.message)
+            .remedy("start both with the same HOME and XDG folders")
+    });
     let socket = dir.path_of(SOCKET_FILE);
     let answers = socket::answers(&dir);
     let socket = match (answers, held) {
@@ -89,7 +94,7 @@ fn broker(environment: &Environment) -> Vec<Finding> {
             .at(&socket),
         (Err(_), false) => return vec![lock],
     };
-    vec![lock, socket]
+    [Some(lock), elsewhere, Some(socket)].into_iter().flatten().collect()
 }
 
 fn refused(subject: &str, refusal: &OsRefusal) -> Finding {

@@ -56,6 +56,8 @@ fn clients(list: Option<&[ClientEntry]>) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn of(state: &TrustState) -> (Finding, Finding) {
@@ -76,7 +78,7 @@ mod tests {
         let environment = Environment { home: Some(temp.path().into()), ..Environment::default() };
         assert!(!findings(&environment).iter().any(Finding::is_problem));
         assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 0);
-        TrustStore::open(&environment).unwrap().engage().unwrap();
+        TrustStore::open(&environment).unwrap().engage_within(Duration::ZERO);
         assert!(!findings(&environment).iter().any(Finding::is_problem));
         std::fs::write(StateDir::locate(&environment).unwrap().join("trust.json"), "{}").unwrap();
         assert!(findings(&environment).iter().any(Finding::is_problem));

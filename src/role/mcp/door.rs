@@ -223,7 +223,7 @@ impl Door {
         let records = self.records()?;
         loop {
             let dir = RuntimeDir::resolve(&self.environment)?;
-            let refusal = match RunLock::acquire(&dir)? {
+            let refusal = match RunLock::acquire(&dir, records.trust.place()?)? {
                 Acquired::Held(lock) => {
                     let broker = Broker::open(dir, lock, records)?;
                     let guest = broker.enter(client, self.instance.clone())?;

@@ -4,16 +4,18 @@
 //! extension is told. Whatever cannot be read refuses. Engaging needs nobody and waits for no log. Refuses events whose
 //! kind, outcome or tool the extension may not report. It does not know the port or the socket.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::base::limits::{AUDIT_ENTRIES_DEFAULT, LABEL_BYTES_MAX, NM_OUT_BYTES_MAX, SAFE_INTEGER_MAX};
+use crate::base::limits::{
+    AUDIT_ENTRIES_DEFAULT, ENGAGE_LOCK_MS, LABEL_BYTES_MAX, NM_OUT_BYTES_MAX, SAFE_INTEGER_MAX,
+};
 use crate::base::refusal::{Code, Refusal};
 use crate::base::shown::shown;
 use crate::bridge::catalogue;
 use crate::os::audit_log::AuditLog;
 use crate::os::log;
 use crate::os::runtime_dir::Environment;
-use crate::os::trust_store::{Stamp, TrustStore};
+use crate::os::trust_store::{Hold, Stamp, TrustStore};
 use crate::trust::audit::{AuditKind, AuditOutcome, AuditRecord, Surface};
 use crate::trust::kill::Engaged;
 use crate::trust::state::{Anchor, ClientEntry, ScriptRule, TrustState};
@@ -82,21 +84,24 @@ impl Controls {
         (before.as_ref() != Some(&now)).then_some(now)
     }
 
-    /// Engages the kill switch, and says where it stands then.
+    /// Engages the kill switch, and says where it stands then. What it waits for is within the time of an exchange.
     pub fn engage(&mut self) -> ToExtension {
-        let engaged = self.store.as_ref().map_err(Clone::clone).and_then(TrustStore::engage);
-        let outcome = match &engaged {
-            Ok((_, Engaged::Now)) => AuditOutcome::Done,
-            Ok((_, Engaged::Already)) => AuditOutcome::Unchanged,
-            Err(_) => AuditOutcome::Failed,
+        let patience = Duration::from_millis(ENGAGE_LOCK_MS.into());
+        let hold = self.store.as_ref().map_err(Clone::clone).map(|store| store.engage_within(patience));
+        let (outcome, refusal) = match hold {
+            Ok(Hold::Recorded(_, Engaged::Now)) => (AuditOutcome::Done, None),
+            Ok(Hold::Recorded(_, Engaged::Already)) => (AuditOutcome::Unchanged, None),
+            Ok(Hold::Stop(refusal)) => (AuditOutcome::Done, Some(refusal)),
+            Ok(Hold::Memory(refusal)) => (AuditOutcome::Failed, Some(here_alone(&refusal))),
+            Err(refusal) => (AuditOutcome::Failed, Some(refusal)),
         };
         let mut record = AuditRecord::new(now_ms(), AuditKind::KillEngage, Surface::Extension, outcome);
-        record.code = engaged.as_ref().err().map(|refusal| refusal.code);
-        self.warning = engaged.err().map(|refusal| refusal.message);
+        record.code = refusal.as_ref().map(|refusal| refusal.code);
+        self.warning = refusal.map(|refusal| refusal.message);
         if let Some(warning) = &self.warning {
             log::error(format_args!("{warning}"));
         }
-        if let Err(unwritten) = self.log().and_then(|log| log.append(&record)) {
+        if let Err(unwritten) = self.log().and_then(|log| log.with_patience(patience).append(&record)) {
             log::error(format_args!("the kill switch was engaged, but {unwritten}"));
         }
         self.standing()
@@ -164,6 +169,14 @@ impl Controls {
 /// Whether everything is stopped, or cannot be shown not to be.
 pub fn stopped(environment: &Environment) -> bool {
     TrustStore::open(environment).and_then(|store| store.read()).map_or(true, |state| state.killed)
+}
+
+fn here_alone(refusal: &Refusal) -> Refusal {
+    let sentence = format!(
+        "The kill switch is on in this process alone and ends with it, because it could not be recorded. {}",
+        refusal.message
+    );
+    Refusal::new(Code::BridgeKilled, sentence)
 }
 
 /// The record of an event, if the extension may report it. A word of its own that is not known here makes it none.

@@ -78,8 +78,9 @@ fn a_change_is_whole_in_the_next_epoch_or_there_is_none() {
         });
         assert!(changed.is_err(), "{changed:?}");
     }
-    let last = TrustState { epoch: SAFE_INTEGER_MAX, ..state };
-    assert!(last.changed(|_| Ok(())).is_err() && TrustState::recovered(SAFE_INTEGER_MAX).is_err());
+    let last = TrustState { epoch: EPOCH_END - 1, ..state };
+    assert!(last.check().is_ok() && TrustState { epoch: EPOCH_END, ..last.clone() }.check().is_err());
+    assert!(last.changed(|_| Ok(())).is_err() && TrustState::recovered(last.epoch).is_err());
 }
 
 #[test]

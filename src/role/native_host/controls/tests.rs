@@ -40,7 +40,7 @@ fn a_request_passes_only_while_the_record_says_so_at_that_moment() {
     let mut controls = controls(home.path());
     assert_eq!(controls.may_pass(), Ok(()));
     // Engaged by another process.
-    store(home.path()).engage().unwrap();
+    store(home.path()).engage_within(Duration::ZERO);
     assert_eq!(controls.may_pass().unwrap_err().code, Code::BridgeKilled);
     std::fs::write(home.path().join(".local/state/genkan/trust.json"), "{").unwrap();
     assert_eq!(controls.may_pass().unwrap_err().code, Code::BridgeKilled);
@@ -53,7 +53,7 @@ fn news_come_once_for_each_change_and_never_without_one() {
     let mut controls = controls(home.path());
     assert_eq!(value(&controls.standing())["killed"], json!(false));
     assert_eq!(controls.news(), None);
-    store(home.path()).engage().unwrap();
+    store(home.path()).engage_within(Duration::ZERO);
     let news = value(&controls.news().unwrap());
     assert_eq!((&news["killed"], &news["epoch"], &news["engaged"]), (&json!(true), &json!(1), &json!(1)));
     assert_eq!(controls.news(), None);
@@ -74,7 +74,7 @@ fn engaging_is_kept_recorded_and_told() {
 }
 
 #[test]
-fn an_engagement_that_cannot_be_written_holds_here_and_says_so() {
+fn an_engagement_that_cannot_be_written_holds_everywhere_and_says_so() {
     let home = tempfile::tempdir().unwrap();
     let mut controls = controls(home.path());
     // A folder in the record's place can be neither read nor replaced by a file.
@@ -86,7 +86,7 @@ fn an_engagement_that_cannot_be_written_holds_here_and_says_so() {
     let held = value(&controls.standing());
     assert_eq!((&held["killed"], held["warning"].is_string()), (&json!(true), true), "{held}");
     assert_eq!(controls.may_pass().unwrap_err().code, Code::BridgeKilled);
-    assert!(!store(home.path()).read().unwrap().killed, "another process does not know it");
+    assert!(store(home.path()).read().unwrap().killed, "a stop lies there for every other process");
     let kept = value(&controls.engage());
     assert_eq!((&kept["killed"], kept.get("warning")), (&json!(true), None));
 }
