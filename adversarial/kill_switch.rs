@@ -94,10 +94,11 @@ fn a_command_with_another_environment_than_the_broker_says_that_it_does_not_reac
     let home = Home::new();
     let elsewhere = Home::new();
     let mut serving = Serving::open(&home);
-    for (variable, value) in [("XDG_STATE_HOME", "state"), ("HOME", "home")] {
-        for words in [&["kill"][..], &["revoke-client", "x"], &["list-clients"], &["unkill"]] {
+    for words in [&["kill"][..], &["revoke-client", "x"], &["list-clients"], &["unkill"]] {
+        for (state, data) in [("state", "data"), ("other", "data")] {
             let mut command = home.command(words);
-            command.env(variable, elsewhere.path().join(value));
+            command.env("XDG_STATE_HOME", elsewhere.path().join(state));
+            command.env("XDG_DATA_HOME", elsewhere.path().join(data));
             let (code, text) = said(&command.output().unwrap());
             assert_eq!(code, Some(1), "{words:?}: {text}");
             assert!(
