@@ -223,3 +223,33 @@ fn a_record_out_of_bounds_is_refused() {
     assert!(place.log.append(&bad).is_err());
     assert!(!place.log.path().exists());
 }
+
+#[test]
+fn where_a_lock_is_not_let_go_one_record_waits_for_it_and_the_next_are_refused_at_once() {
+    let place = Place::new();
+    let busy = place.log.dir.lock(Duration::ZERO).unwrap();
+    let impatient = place.log.clone().with_patience(Duration::ZERO);
+    // This one would wait for an hour, had the one before it not waited in vain.
+    let patient = place.log.clone().with_patience(Duration::from_secs(3_600));
+    for log in [&impatient, &patient, &patient] {
+        let refused = log.append(&call(1)).unwrap_err();
+        assert!(refused.message.contains("does not let go"), "{}", refused.message);
+    }
+    drop(busy);
+    patient.append(&call(2)).unwrap();
+    assert!(!patient.is_stuck.load(Ordering::Relaxed));
+}
+
+// SHOWS records-12
+#[test]
+fn t055_a_log_whose_folder_was_moved_is_not_written_to() {
+    let place = Place::new();
+    place.log.append(&call(1)).unwrap();
+    let dir = place.log.dir.path().to_path_buf();
+    std::fs::rename(&dir, dir.with_extension("aside")).unwrap();
+    let refused = place.log.append(&call(2)).unwrap_err();
+    assert!(refused.message.contains("was moved, removed or replaced"), "{}", refused.message);
+    std::fs::rename(dir.with_extension("aside"), &dir).unwrap();
+    place.log.append(&call(3)).unwrap();
+    assert_eq!(place.log.read(9).unwrap().records.len(), 2);
+}
