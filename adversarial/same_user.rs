@@ -3,7 +3,9 @@
 //! genuine process of its own; whoever speaks over the socket here is such a debugged one, since any other is refused
 //! before (`impostor.rs`).
 
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use genkan::wire::bridge::Capability;
@@ -312,4 +314,27 @@ fn t052_a_lock_that_is_a_symlink_directory_or_device_is_never_followed() {
         assert_eq!(host.hear()["link"]["state"], "refused");
         host.close();
     }
+}
+
+/// Layer: os/log. Nobody reads the server's standard error, which is full, and strangers knock without end.
+#[test]
+fn t010_a_log_that_nobody_reads_holds_up_no_call_and_no_end() {
+    let home = Home::new();
+    let (_unread, mut log) = std::io::pipe().unwrap();
+    log.write_all(&vec![b'x'; 65_536]).unwrap();
+    let mut command = home.command(&[]);
+    command.env("GENKAN_LOG", "trace");
+    let mut serving = Serving::logging_to(command, log);
+    home.await_broker(serving.pid());
+    for _ in 0..300 {
+        let mut stranger = UnixStream::connect(home.socket()).unwrap();
+        let _ = stranger.read(&mut [0]);
+    }
+    assert!(!serving.call("list_browsers", &json!({})).is_empty());
+    serving.signal("TERM");
+    assert!(serving.ended().success());
+    let told = home.command(&["audit", "--json", "--limit", "1000"]).output().unwrap();
+    let told = String::from_utf8(told.stdout).unwrap();
+    let refusals = told.matches("attach_refuse").count();
+    assert!((1..=40).contains(&refusals), "a flood is told and does not fill the log: {refusals}");
 }

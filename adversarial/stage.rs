@@ -393,8 +393,12 @@ pub struct Serving {
 }
 
 impl Serving {
-    pub fn start(mut command: Command) -> Self {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    pub fn start(command: Command) -> Self {
+        Self::logging_to(command, Stdio::null())
+    }
+
+    pub fn logging_to(mut command: Command, log: impl Into<Stdio>) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().unwrap();
         let answers = BufReader::new(child.stdout.take().unwrap());
         Self { child, answers }

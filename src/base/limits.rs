@@ -170,6 +170,12 @@ pub const EPOCH_MARK_BYTES_MAX: usize = 128;
 pub const RECORD_LOCK_MS: u32 = 5_000;
 /// The same while the kill switch is engaged, which holds without it.
 pub const ENGAGE_LOCK_MS: u32 = 1_000;
+/// Lines of the log that wait for a writer who is held up; those after them are lost and counted.
+pub const LOG_QUEUE_LINES_MAX: usize = 256;
+/// Refused connections that are told one by one within [`REFUSALS_LOGGED_MS`]; the rest are counted.
+pub const REFUSALS_LOGGED_MAX: u32 = 20;
+/// Milliseconds.
+pub const REFUSALS_LOGGED_MS: u32 = 10_000;
 /// Bytes of `audit.log`.
 pub const AUDIT_BYTES_MAX: usize = 4 * 1_048_576;
 /// Bytes of the newest lines that each class (grants, refusals, traffic) keeps when the log is full.

@@ -1,12 +1,20 @@
 //! The log: levels by `GENKAN_LOG`, text or JSON by `GENKAN_LOG_FORMAT`, on stderr and nowhere else.
 //!
 //! Decides what is shown; the default is `warn`, and an unknown word counts as the default. A line stays one line:
-//! control and direction characters, which could forge lines or hide text in a terminal, are escaped. Never call it
-//! with page content, argument values or secrets.
+//! control and direction characters, which could forge lines or hide text in a terminal, are escaped. Nobody waits for
+//! whoever should read it: a thread writes, and what does not fit into its queue is counted and lost. Never call it with
+//! page content, argument values or secrets.
+
+mod queue;
+mod throttle;
 
 use std::fmt::{Arguments, Write as _};
 use std::io::Write as _;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use queue::Queue;
+pub use throttle::Throttle;
 
 use crate::base::identity::{LOG_ENV, LOG_FORMAT_ENV};
 
@@ -68,10 +76,33 @@ pub fn trace(text: Arguments<'_>) {
 fn write(level: Level, text: Arguments<'_>) {
     let settings = SETTINGS.get_or_init(Settings::of_this_process);
     if level <= settings.level {
-        let line = settings.line(level, &text.to_string());
-        let _ = std::io::stderr().lock().write_all(line.as_bytes());
+        queue().push(settings.line(level, &text.to_string()));
     }
 }
+
+/// Waits until what was logged is written, at most this long. To be called before the process ends.
+pub fn flush(patience: Duration) {
+    if let Some(queue) = QUEUE.get() {
+        queue.settle(patience);
+    }
+}
+
+fn queue() -> &'static Queue {
+    QUEUE.get_or_init(|| {
+        let queue = Arc::new(Queue::default());
+        let lines = queue.clone();
+        let writes = move || {
+            lines.drain(|line| {
+                let _ = std::io::stderr().lock().write_all(line.as_bytes());
+            });
+        };
+        // Without a thread there is no log, and everything else goes on.
+        let _ = std::thread::Builder::new().name("log".into()).spawn(writes);
+        queue
+    })
+}
+
+static QUEUE: OnceLock<Arc<Queue>> = OnceLock::new();
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 

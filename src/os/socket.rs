@@ -43,14 +43,11 @@ impl Listener {
         Ok(Self { inner: system::Listening::bind(dir, lock)? })
     }
 
-    /// The next peer that runs this program as this user. Others are cut off unread and only logged.
-    pub async fn accept(&self) -> BridgeStream {
+    /// The next peer that runs this program as this user, or why the next one was cut off unread.
+    pub async fn accept(&self) -> Result<BridgeStream, OsRefusal> {
         loop {
             match self.inner.accept().await {
-                Ok(stream) => match BridgeStream::admit(stream) {
-                    Ok(stream) => return stream,
-                    Err(refusal) => log::warn(format_args!("refused a connection: {refusal}")),
-                },
+                Ok(stream) => return BridgeStream::admit(stream),
                 Err(error) => {
                     log::warn(format_args!("could not accept a connection: {error}"));
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -145,7 +142,8 @@ mod tests {
 
     async fn round_trip(dir: &RuntimeDir, lock: &RunLock) {
         let listener = Listener::bind(dir, lock).unwrap();
-        let (client, mut server) = tokio::join!(dial(dir), listener.accept());
+        let (client, server) = tokio::join!(dial(dir), listener.accept());
+        let mut server = server.unwrap();
         client.unwrap().write_all(b"in").await.unwrap();
         let mut bytes = Vec::new();
         server.read_to_end(&mut bytes).await.unwrap();
@@ -207,7 +205,7 @@ mod tests {
         let (dir, lock) = open(temp.path());
         let listener = Listener::bind(&dir, &lock).unwrap();
         let (client, server) = tokio::join!(dial(&dir), listener.accept());
-        (temp, client.unwrap(), server)
+        (temp, client.unwrap(), server.unwrap())
     }
 
     #[tokio::test]

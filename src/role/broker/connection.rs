@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::relay;
 use super::service::Service;
@@ -20,9 +20,10 @@ use crate::base::limits::{
 use crate::base::refusal::Refusal;
 use crate::bridge::session::{Browser, Link, Unsent};
 use crate::bridge::target::Identity;
+use crate::os::OsRefusal;
+use crate::os::log::{self, Throttle};
 use crate::os::socket::{BridgeStream, Listener, ReadHalf, WriteHalf};
 use crate::os::stdio::{self, Incoming};
-use crate::os::{OsRefusal, log};
 use crate::role::outbox::{Outbox, Queued, outbox};
 use crate::trust::audit::{AuditKind, AuditOutcome, Surface};
 use crate::wire::bridge::{BridgeReq, BridgeResp, Door, LinkNotice, Notice};
@@ -44,11 +45,13 @@ pub struct Doorway {
     run: Run,
     nonces: Nonces,
     unproven: Arc<Semaphore>,
+    refusals: Arc<Mutex<Throttle>>,
 }
 
 impl Doorway {
     pub fn new(service: Arc<Service>, run: Run, nonces: Nonces) -> Self {
-        Self { service, run, nonces, unproven: Arc::new(Semaphore::new(HALF_OPEN_MAX)) }
+        let unproven = Arc::new(Semaphore::new(HALF_OPEN_MAX));
+        Self { service, run, nonces, unproven, refusals: Arc::default() }
     }
 
     /// Accepts until `open` turns false, then lets the connections end. Aborting it cuts them.
@@ -60,11 +63,12 @@ impl Doorway {
                 _ = open.wait_for(|open| !open) => break,
             };
             while connections.try_join_next().is_some() {}
-            match self.unproven.clone().try_acquire_owned() {
-                Ok(place) => _ = connections.spawn(self.clone().serve(stream, place)),
-                Err(_) => log::warn(format_args!(
-                    "refused a connection: {HALF_OPEN_MAX} others have not proven themselves yet"
-                )),
+            match (stream, self.unproven.clone().try_acquire_owned()) {
+                (Ok(stream), Ok(place)) => _ = connections.spawn(self.clone().serve(stream, place)),
+                (Ok(_), Err(_)) => {
+                    self.refuse(&format!("{HALF_OPEN_MAX} others have not proven themselves yet"));
+                }
+                (Err(refusal), _) => self.refuse(&refusal.to_string()),
             }
         }
         drop(listener);
@@ -80,11 +84,20 @@ impl Doorway {
         match proven.unwrap_or_else(|_| Err("it did not finish the handshake in time".into())) {
             Ok(Peer::Browser(attachment)) => self.register(attachment, lines, sink).await,
             Ok(Peer::Relay(attachment)) => relay::serve(&self.service, attachment, lines, sink).await,
-            Err(why) => {
-                log::warn(format_args!("cut a connection: {why}"));
-                self.note(AuditKind::AttachRefuse, AuditOutcome::Refused, None, None, &why);
-            }
+            Err(why) => self.refuse(&why),
         }
+    }
+
+    /// Told one by one, or else a flood of connections would be one of lines and records, of which each takes a flush.
+    fn refuse(&self, why: &str) {
+        let passed = self.refusals.lock().unwrap_or_else(PoisonError::into_inner).pass(Instant::now());
+        let why = match passed {
+            None => return,
+            Some(0) => why.into(),
+            Some(more) => format!("{why} (and {more} others were refused without a word)"),
+        };
+        log::warn(format_args!("refused a connection: {why}"));
+        self.note(AuditKind::AttachRefuse, AuditOutcome::Refused, None, None, &why);
     }
 
     async fn prove(&self, lines: &mut BridgeLines, sink: &mut WriteHalf) -> Result<Peer, String> {
