@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::caller::Entrance;
 use crate::base::limits::{ELECT_MS, ELECT_PAUSE_MS, HAND_OVER_MS, LAST_LINES_MS};
@@ -36,11 +36,15 @@ pub struct Door {
     way: Mutex<Way>,
     running: watch::Sender<usize>,
     is_ending: AtomicBool,
+    /// Whether it is in the log that this client was let in.
+    is_noted: AtomicBool,
 }
 
 #[derive(Clone)]
 enum Way {
     None,
+    /// Nobody could be found, at this time. Whoever waited meanwhile need not look again.
+    Failed(Instant, Refusal),
     Own(Arc<Own>),
     Relayed(Arc<Relay>),
 }
@@ -62,6 +66,7 @@ impl Door {
             way: Mutex::new(Way::None),
             running: watch::Sender::new(0),
             is_ending: AtomicBool::new(false),
+            is_noted: AtomicBool::new(false),
         }
     }
 
@@ -69,15 +74,7 @@ impl Door {
     pub async fn open(&self) -> Result<(), Refusal> {
         let client = self.entrance.at_start().await?;
         let judged = self.judge(&client);
-        let (kind, outcome) = match &judged {
-            Ok(_) => (AuditKind::HarnessAdmit, AuditOutcome::Done),
-            Err(_) => (AuditKind::HarnessRefuse, AuditOutcome::Refused),
-        };
-        self.records()?.note(kind, Surface::Core, outcome, |mut record| {
-            record.code = judged.as_ref().err().map(|refusal| refusal.code);
-            record.cid = Some(self.instance.clone());
-            record.with_detail(client.path())
-        })?;
+        self.note_judged(&client, judged.as_ref().err())?;
         if !judged?.verified() {
             log::error(format_args!(
                 "no client is paired yet, so any program of this user may use the browser; close the door with \
@@ -97,6 +94,7 @@ impl Door {
                 return Err(ending());
             }
             match self.way(client.clone(), deadline).await? {
+                Way::None | Way::Failed(..) => return Err(ending()),
                 Way::Own(own) => match own.broker.call(&own.guest, call.clone()).await {
                     Ok(outcome) => return Ok(outcome),
                     Err(End::Refused(refusal)) => return Err(refusal),
@@ -104,9 +102,8 @@ impl Door {
                 },
                 Way::Relayed(relay) => match relay.call(&call, deadline).await {
                     Some(answer) => return answer,
-                    None => self.forget(&relay).await,
+                    None => _ = timeout_at(deadline, self.forget(&relay)).await,
                 },
-                Way::None => return Err(ending()),
             }
             if Instant::now() >= deadline {
                 return Err(nobody());
@@ -141,7 +138,7 @@ impl Door {
                 LAST_LINES_MS
             }
             Way::Relayed(_) => HAND_OVER_MS,
-            Way::None => 0,
+            Way::None | Way::Failed(..) => 0,
         };
         let _ = timeout(ms(patience), running.wait_for(|calls| *calls == 0)).await;
         // The last answers are on their way through the server to its output.
@@ -155,6 +152,10 @@ impl Door {
         }
         let (client, more) = self.entrance.at_call().await?;
         self.judge(&client)?;
+        // What could not be written down at the start is not served later.
+        if !self.is_noted.load(Ordering::SeqCst) {
+            self.note_judged(&client, None)?;
+        }
         if more {
             self.enter_anew(&client).await?;
         }
@@ -169,7 +170,7 @@ impl Door {
                 let guest = own.broker.enter(client.clone(), self.instance.clone())?;
                 Way::Own(Arc::new(Own { guest, broker: own.broker.clone() }))
             }
-            Way::Relayed(_) | Way::None => Way::None,
+            Way::Relayed(_) | Way::None | Way::Failed(..) => Way::None,
         };
         Ok(())
     }
@@ -177,6 +178,20 @@ impl Door {
     // INVARIANT kill-4
     fn judge(&self, client: &Client) -> Result<Admitted, Refusal> {
         admission::decide(&self.records()?.trust.read()?, client)
+    }
+
+    fn note_judged(&self, client: &Client, refused: Option<&Refusal>) -> Result<(), Refusal> {
+        let (kind, outcome) = match refused {
+            None => (AuditKind::HarnessAdmit, AuditOutcome::Done),
+            Some(_) => (AuditKind::HarnessRefuse, AuditOutcome::Refused),
+        };
+        self.records()?.note(kind, Surface::Core, outcome, |mut record| {
+            record.code = refused.map(|refusal| refusal.code);
+            record.cid = Some(self.instance.clone());
+            record.with_detail(client.path())
+        })?;
+        self.is_noted.store(refused.is_none(), Ordering::SeqCst);
+        Ok(())
     }
 
     fn note_refused(&self, call: &Call, refusal: &Refusal) {
@@ -205,16 +220,19 @@ impl Door {
 
     /// The way as it stands; otherwise this process takes the lock or attaches to whoever has it.
     async fn way(&self, client: Client, deadline: Instant) -> Result<Way, Refusal> {
-        let mut way = self.way.lock().await;
+        let asked = Instant::now();
+        let mut way = timeout_at(deadline, self.way.lock()).await.map_err(|_| nobody())?;
         let stands = match &*way {
             Way::Own(_) => true,
             Way::Relayed(relay) => relay.is_attached(),
-            Way::None => false,
+            Way::Failed(when, refusal) if *when >= asked => return Err(refusal.clone()),
+            Way::None | Way::Failed(..) => false,
         };
         if !stands {
             // The old one is gone before a new one comes.
             *way = Way::None;
-            *way = self.elect(client, deadline.min(Instant::now() + ms(ELECT_MS))).await?;
+            let elected = self.elect(client, deadline.min(Instant::now() + ms(ELECT_MS))).await;
+            *way = elected.inspect_err(|refusal| *way = Way::Failed(Instant::now(), refusal.clone()))?;
         }
         Ok(way.clone())
     }
@@ -230,9 +248,10 @@ impl Door {
                     return Ok(Way::Own(Arc::new(Own { guest, broker: Arc::new(broker) })));
                 }
                 Acquired::Busy { pid } => {
-                    match Relay::attach(&dir, records.trust.place()?, client.clone(), self.instance.clone())
-                        .await
-                    {
+                    let place = records.trust.place()?;
+                    let attaching = Relay::attach(&dir, place, client.clone(), self.instance.clone());
+                    let attached = timeout_at(until, attaching).await;
+                    match attached.unwrap_or_else(|_| Err(Unattached::Absent(nobody()))) {
                         Ok(relay) => return Ok(Way::Relayed(Arc::new(relay))),
                         Err(Unattached::Refused(refusal)) => return Err(refusal),
                         Err(Unattached::Absent(refusal)) => held_by(refusal, pid),

@@ -1,33 +1,38 @@
 //! Conversations with the server in one process: what the built binary cannot show, an ended legacy era and time
 //! that passes at will. The real binary over real pipes is in `adversarial/mcp_client.rs`.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use super::*;
+use crate::bridge::catalogue::tool;
+use crate::os::lock::{Acquired, RunLock};
+use crate::os::runtime_dir::RuntimeDir;
+use crate::os::socket::Listener;
 use crate::os::stdio::Splitter as _;
 use crate::os::stdio::{StreamFault, stream_outbox};
+use crate::role::broker::Call;
 use crate::wire::client::{Client, Holder, Image, Sha256};
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader, DuplexStream, Lines};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 /// One client of one server, both in this process.
 struct Talk {
     input: mpsc::Sender<Result<Vec<u8>, StreamFault>>,
     output: Lines<BufReader<DuplexStream>>,
     served: tokio::task::JoinHandle<()>,
-    _home: tempfile::TempDir,
+    _home: Home,
 }
 
 impl Talk {
     fn open(legacy: bool) -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let place = Some(home.path().as_os_str().to_owned());
-        let environment =
-            Environment { home: place.clone(), xdg_runtime_dir: place, ..Environment::default() };
+        let home = Home::new();
         let (near, far) = tokio::io::duplex(1 << 20);
         let (out, _writer) = stream_outbox(near);
         let (input, lines) = mpsc::channel(1);
-        let door = Arc::new(Door::new(environment, Entrance::new(|| Ok(client())), "0".repeat(32)));
+        let door = home.door();
         let served = tokio::spawn(converse(door, lines, out, legacy));
         Self { input, output: BufReader::new(far).lines(), served, _home: home }
     }
@@ -76,6 +81,81 @@ fn initialize(version: &str) -> Value {
     let client = json!({"name": "test", "version": "1"});
     let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
     json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+}
+
+struct Home {
+    temp: tempfile::TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self { temp: tempfile::tempdir().unwrap() }
+    }
+
+    fn environment(&self) -> Environment {
+        let place = Some(self.temp.path().as_os_str().to_owned());
+        Environment { home: place.clone(), xdg_runtime_dir: place, ..Environment::default() }
+    }
+
+    fn door(&self) -> Arc<Door> {
+        Arc::new(Door::new(self.environment(), Entrance::new(|| Ok(client())), "0".repeat(32)))
+    }
+}
+
+fn list(budget_ms: u32) -> Call {
+    Call {
+        tool: tool("list_browsers").unwrap(),
+        browser: None,
+        args: serde_json::Map::new(),
+        name: String::new(),
+        budget_ms,
+        progress: None,
+    }
+}
+
+/// A process that holds the lock and listens, and never says a word.
+#[tokio::test(start_paused = true)]
+async fn behind_a_broker_that_hangs_every_call_ends_within_its_budget_however_many_wait() {
+    let home = Home::new();
+    let dir = RuntimeDir::resolve(&home.environment()).unwrap();
+    let Acquired::Held(lock) = RunLock::acquire(&dir, [1; 32]).unwrap() else { panic!("busy") };
+    let _silent = Listener::bind(&dir, &lock).unwrap();
+    let door = home.door();
+    let start = Instant::now();
+    let calls: Vec<_> = (0..20)
+        .map(|_| {
+            tokio::spawn({
+                let door = door.clone();
+                async move { door.call(list(4_000)).await }
+            })
+        })
+        .collect();
+    for call in calls {
+        let refusal = call.await.unwrap().unwrap_err();
+        assert_eq!(refusal.code, Code::BrokerBusy);
+        assert!(refusal.message.contains(&format!("process {}", std::process::id())), "{refusal}");
+    }
+    // Of the clock that the test drives: nobody waited for another's turn.
+    assert!(start.elapsed() <= Duration::from_millis(4_000 + 100), "{:?}", start.elapsed());
+    // A later call looks again, and one with a longer budget is not kept to it by others.
+    assert_eq!(door.call(list(60_000)).await.unwrap_err().code, Code::BrokerBusy);
+}
+
+#[tokio::test]
+async fn a_client_whose_admission_could_not_be_written_down_is_served_nothing_until_it_is() {
+    let home = Home::new();
+    let door = home.door();
+    let log = home.temp.path().join(".local/state/genkan/audit.log");
+    std::fs::create_dir_all(&log).unwrap();
+    std::fs::set_permissions(log.parent().unwrap(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(door.open().await.is_err());
+    for _ in 0..2 {
+        let refusal = door.call(list(1_000)).await.unwrap_err();
+        assert!(refusal.message.contains("cannot be recorded in the audit log"), "{refusal}");
+    }
+    std::fs::remove_dir(&log).unwrap();
+    door.call(list(1_000)).await.unwrap();
+    assert!(std::fs::read_to_string(&log).unwrap().contains("harness_admit"));
 }
 
 #[test]
