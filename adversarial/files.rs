@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::stage::{HANG, Home, Serving, binary};
 
@@ -309,4 +309,43 @@ fn t065_a_lock_file_deleted_under_a_living_broker_comes_back_and_makes_no_second
         }
     }
     assert_eq!(home.lock(), Some(before));
+}
+
+/// Layers: os/socket, role/broker. Whoever comes later still finds the door, and whoever is inside does not notice.
+#[test]
+fn a_socket_removed_or_replaced_under_a_living_broker_is_made_anew() {
+    let home = Home::new();
+    let mut serving = Serving::open(&home);
+    let mut inside = Serving::start(home.command(&[]));
+    inside.call("list_browsers", &json!({}));
+    let attacks: [fn(&Path); 2] = [
+        |socket| std::fs::remove_file(socket).unwrap(),
+        |socket| {
+            std::fs::remove_file(socket).unwrap();
+            drop(std::os::unix::net::UnixListener::bind(socket).unwrap());
+        },
+    ];
+    for attack in attacks {
+        attack(&home.socket());
+        let late = Serving::start(home.command(&[])).call("list_browsers", &json!({}));
+        assert!(late.contains("No browser is connected"), "{late}");
+        assert!(inside.call("list_browsers", &json!({})).contains("No browser is connected"));
+        assert_eq!(home.lock().unwrap().0, u64::from(serving.pid()));
+    }
+    assert!(serving.is_running());
+}
+
+/// Layer: role/broker. Two brokers in two folders would share nothing: neither turns nor browsers.
+#[test]
+fn a_broker_whose_runtime_folder_was_moved_gives_up_the_door() {
+    let home = Home::new();
+    let mut serving = Serving::open(&home);
+    std::fs::rename(home.runtime(), home.path().join("elsewhere")).unwrap();
+    let end = std::time::Instant::now() + HANG;
+    while serving.is_running() {
+        assert!(std::time::Instant::now() < end, "it ends although its client is there");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let next = Serving::open(&home);
+    assert_eq!(home.lock().unwrap().0, u64::from(next.pid()));
 }

@@ -54,12 +54,12 @@ impl RunLock {
     }
 
     /// Puts the file back if it is no longer as we wrote it: the lock holds without it, but nobody finds the door.
-    /// Says whether that was needed.
-    pub fn restore(&self, dir: &RuntimeDir) -> Result<bool, OsRefusal> {
+    /// `None` where that was not needed.
+    pub fn restore(&self, dir: &RuntimeDir) -> Result<Option<()>, OsRefusal> {
         if read(dir).is_ok_and(|found| found.as_ref() == Some(&self.record)) {
-            return Ok(false);
+            return Ok(None);
         }
-        self.write(dir).map(|()| true)
+        self.write(dir).map(Some)
     }
 
     fn write(&self, dir: &RuntimeDir) -> Result<(), OsRefusal> {
@@ -139,14 +139,14 @@ mod tests {
     fn t065_deleting_the_lock_file_frees_nothing_and_the_holder_puts_it_back() {
         let (_temp, dir) = fresh();
         let first = held(&dir);
-        assert!(!first.restore(&dir).unwrap());
+        assert_eq!(first.restore(&dir), Ok(None));
         std::fs::remove_file(dir.path_of(LOCK_FILE)).unwrap();
         let us = std::process::id();
         assert!(
             matches!(RunLock::acquire(&dir, [1; 32]).unwrap(), Acquired::Busy { pid } if pid == Some(us))
         );
         assert_eq!(read(&dir).unwrap(), None, "whoever was turned away wrote nothing");
-        assert!(first.restore(&dir).unwrap());
+        assert_eq!(first.restore(&dir), Ok(Some(())));
         assert_eq!(read(&dir).unwrap().unwrap().secret, first.secret());
         std::fs::remove_file(dir.path_of(LOCK_FILE)).unwrap();
         drop(first);

@@ -165,6 +165,11 @@ impl RuntimeDir {
         self.path_of(name)
     }
 
+    /// Refuses once it is open to others, or is no longer what its path names.
+    pub fn check(&self) -> Result<(), OsRefusal> {
+        self.dir.check()
+    }
+
     pub(super) fn private(&self) -> &PrivateDir {
         &self.dir
     }

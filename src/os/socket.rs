@@ -43,6 +43,11 @@ impl Listener {
         Ok(Self { inner: system::Listening::bind(dir, lock)? })
     }
 
+    /// Whether peers that look for the socket still find this one.
+    pub fn is_in_place(&self, dir: &RuntimeDir) -> bool {
+        self.inner.is_in_place(dir)
+    }
+
     /// The next peer that runs this program as this user, or why the next one was cut off unread.
     pub async fn accept(&self) -> Result<BridgeStream, OsRefusal> {
         loop {

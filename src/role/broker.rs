@@ -10,6 +10,8 @@ mod entry;
 mod relay;
 mod service;
 
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -17,15 +19,15 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::base::identity::LOCK_FILE;
+use crate::base::identity::{LOCK_FILE, SOCKET_FILE};
 use crate::base::limits::{HAND_OVER_MS, LAST_LINES_MS, TRUST_TICK_MS};
 use crate::base::refusal::{Code, Refusal};
 use crate::bridge::clients::End;
 use crate::os::lock::RunLock;
-use crate::os::log;
 use crate::os::random;
 use crate::os::runtime_dir::RuntimeDir;
 use crate::os::socket::Listener;
+use crate::os::{OsRefusal, log};
 use crate::role::records::Records;
 use crate::wire::bridge::Outcome;
 use crate::wire::client::Client;
@@ -41,7 +43,7 @@ pub struct Broker {
     watching: AbortHandle,
     open: watch::Sender<bool>,
     /// What makes this process the broker. The socket's address goes through the folder's descriptor.
-    _door: Arc<(RunLock, RuntimeDir)>,
+    door: Arc<(RunLock, RuntimeDir)>,
 }
 
 impl Broker {
@@ -52,11 +54,12 @@ impl Broker {
         let (open, stays_open) = watch::channel(true);
         let run = Run { secret: lock.secret(), records: service.records.trust.place()? };
         let doorway = Doorway::new(service.clone(), run, random::bytes32);
-        let accepting = Mutex::new(tokio::spawn(doorway.keep_open(listener, stays_open)));
         let door = Arc::new((lock, dir));
+        let bind = bind_anew(Arc::downgrade(&door));
+        let accepting = Mutex::new(tokio::spawn(doorway.keep_open(listener, bind, stays_open)));
         // Weak, so that the lock is free as soon as the broker is dropped.
         let watching = tokio::spawn(look_after(service.clone(), Arc::downgrade(&door))).abort_handle();
-        Ok(Self { service, accepting, watching, open, _door: door })
+        Ok(Self { service, accepting, watching, open, door })
     }
 
     /// Attaches the client of this process, if it is admitted now.
@@ -67,6 +70,13 @@ impl Broker {
     /// Carries one call of this process's client through. Dropping the future cancels it at the browser.
     pub async fn call(&self, guest: &Guest, call: Call) -> Result<Outcome, End> {
         self.service.carry(guest, call, async || ()).await
+    }
+
+    /// Why this process is no longer the broker that others find, once that is so: another may hold the door beside it.
+    pub fn displaced(&self) -> Option<Refusal> {
+        let refusal = self.door.1.check().err()?;
+        let sentence = format!("This process gives up the browser door and ends: {refusal}.");
+        Some(Refusal::new(Code::BrokerBusy, sentence))
     }
 
     /// Resolves when the last client has left.
@@ -95,18 +105,48 @@ impl Drop for Broker {
     }
 }
 
+/// Makes the socket anew where it is gone.
+fn bind_anew(door: Weak<(RunLock, RuntimeDir)>) -> impl Fn(&Listener) -> Option<Listener> {
+    let notice = Notice::default();
+    move |listener| {
+        let door = door.upgrade()?;
+        if listener.is_in_place(&door.1) {
+            return None;
+        }
+        notice.restored(&door.1.path_of(SOCKET_FILE), Listener::bind(&door.1, &door.0))
+    }
+}
+
+/// Tells what was put back each time, and what cannot be put back once.
+#[derive(Default)]
+struct Notice(AtomicBool);
+
+impl Notice {
+    fn restored<T>(&self, path: &Path, outcome: Result<T, OsRefusal>) -> Option<T> {
+        let has_failed = self.0.swap(outcome.is_err(), Ordering::Relaxed);
+        match &outcome {
+            Ok(_) => log::warn(format_args!("somebody changed {path:?}; it is put back")),
+            Err(_) if has_failed => {}
+            Err(refusal) => log::error(format_args!(
+                "somebody changed {path:?}, and it cannot be put back, so nobody else finds this door: {refusal}"
+            )),
+        }
+        outcome.ok()
+    }
+}
+
 /// Looks for changes of the record, so that what it forbids ends although nothing new is asked for, and puts the lock
 /// file back where somebody removed it, so that hosts and relays find the door.
 async fn look_after(service: Arc<Service>, door: Weak<(RunLock, RuntimeDir)>) {
     let mut ticks = interval(ms(TRUST_TICK_MS));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut seen = None;
+    let (mut seen, notice) = (None, Notice::default());
     loop {
         ticks.tick().await;
         if let Some(door) = door.upgrade()
-            && let Ok(true) = door.0.restore(&door.1)
+            && let Some(restored) = door.0.restore(&door.1).transpose()
         {
-            log::warn(format_args!("somebody changed {:?}; it is put back", door.1.path_of(LOCK_FILE)));
+            notice.restored(&door.1.path_of(LOCK_FILE), restored);
         }
         let stamp = service.records.trust.stamp();
         if seen.as_ref() != Some(&stamp) {

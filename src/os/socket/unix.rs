@@ -13,6 +13,7 @@ use tokio::net::unix::OwnedWriteHalf;
 use super::super::OsRefusal;
 use super::super::lock::RunLock;
 use super::super::peer;
+use super::super::private_file;
 use super::super::runtime_dir::RuntimeDir;
 pub use super::reading::ReadHalf;
 use super::reading::want_credentials;
@@ -24,7 +25,11 @@ pub type Stream = UnixStream;
 /// The writing half; dropping it ends what the peer reads.
 pub type WriteHalf = OwnedWriteHalf;
 
-pub struct Listening(uds::Listener);
+pub struct Listening {
+    listener: uds::Listener,
+    /// Device and inode of what lies at its path.
+    file: Option<(u64, u64)>,
+}
 
 impl Listening {
     pub fn bind(dir: &RuntimeDir, _lock: &RunLock) -> Result<Self, OsRefusal> {
@@ -36,12 +41,16 @@ impl Listening {
         let listener = uds::Listener::from_options(options).map_err(refusal)?;
         // Connections inherit it, so that the first message already names its sender.
         want_credentials(listener.inner())?;
-        Ok(Self(listener))
+        Ok(Self { listener, file: found(dir) })
+    }
+
+    pub fn is_in_place(&self, dir: &RuntimeDir) -> bool {
+        self.file.is_some() && found(dir) == self.file
     }
 
     pub async fn accept(&self) -> io::Result<Stream> {
         use interprocess::local_socket::traits::tokio::Listener as _;
-        self.0.accept().await.map(UnixStream::from)
+        self.listener.accept().await.map(UnixStream::from)
     }
 }
 
@@ -57,6 +66,10 @@ pub fn admit(stream: Stream) -> Result<(ReadHalf, WriteHalf), OsRefusal> {
     let peer = peer::attest(&stream)?;
     let (inner, writer) = stream.into_split();
     Ok((ReadHalf::new(inner, peer)?, writer))
+}
+
+fn found(dir: &RuntimeDir) -> Option<(u64, u64)> {
+    private_file::seen_at(dir.private(), SOCKET_FILE).ok()?.map(|seen| seen.file)
 }
 
 /// Whether anything answers there, without saying a word to it.

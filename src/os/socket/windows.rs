@@ -44,6 +44,11 @@ impl Listening {
         Ok(Self(Pipes::from_options(options).map_err(refusal)?))
     }
 
+    /// Nobody can take the name of a pipe that is open.
+    pub fn is_in_place(&self, _dir: &RuntimeDir) -> bool {
+        true
+    }
+
     pub async fn accept(&self) -> io::Result<Stream> {
         use interprocess::local_socket::traits::tokio::Listener as _;
         self.0.accept().await

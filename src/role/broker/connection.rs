@@ -10,12 +10,13 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use super::relay;
 use super::service::Service;
 use crate::base::limits::{
-    BRIDGE_LINE_BYTES_MAX, HALF_OPEN_MAX, HANDSHAKE_LINE_BYTES_MAX, HANDSHAKE_MS, LAST_LINES_MS, SECRET_BYTES,
+    BRIDGE_LINE_BYTES_MAX, HALF_OPEN_MAX, HANDSHAKE_LINE_BYTES_MAX, HANDSHAKE_MS, LAST_LINES_MS,
+    SECRET_BYTES, TRUST_TICK_MS,
 };
 use crate::base::refusal::Refusal;
 use crate::bridge::session::{Browser, Link, Unsent};
@@ -54,13 +55,25 @@ impl Doorway {
         Self { service, run, nonces, unproven, refusals: Arc::default() }
     }
 
-    /// Accepts until `open` turns false, then lets the connections end. Aborting it cuts them.
-    pub async fn keep_open(self, listener: Listener, mut open: watch::Receiver<bool>) {
+    /// Accepts until `open` turns false, then lets the connections end. Aborting it cuts them. Where somebody removed the
+    /// socket or put another in its place, `bind` makes it anew; connections that stand do not notice.
+    pub async fn keep_open(
+        self,
+        mut listener: Listener,
+        bind: impl Fn(&Listener) -> Option<Listener>,
+        mut open: watch::Receiver<bool>,
+    ) {
         let mut connections = JoinSet::new();
+        let mut ticks = interval(Duration::from_millis(TRUST_TICK_MS.into()));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let stream = tokio::select! {
                 stream = listener.accept() => stream,
                 _ = open.wait_for(|open| !open) => break,
+                _ = ticks.tick() => {
+                    listener = bind(&listener).unwrap_or(listener);
+                    continue;
+                }
             };
             while connections.try_join_next().is_some() {}
             match (stream, self.unproven.clone().try_acquire_owned()) {

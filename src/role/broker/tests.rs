@@ -425,7 +425,7 @@ async fn t019_without_randomness_nobody_gets_in_and_no_nonce_comes_twice() {
     let service = Arc::new(Service::new(place.records()).unwrap());
     let (_open, stays_open) = watch::channel(true);
     let doorway = Doorway::new(service, Run { secret: lock.secret(), records: [0; 32] }, fails);
-    let accepting = tokio::spawn(doorway.keep_open(listener, stays_open));
+    let accepting = tokio::spawn(doorway.keep_open(listener, |_| None, stays_open));
     let mut peer = socket::dial(&place.dir()).await.unwrap();
     assert!(is_cut(&mut peer).await);
     accepting.abort();

@@ -113,7 +113,11 @@ impl Door {
 
     /// Why this process must end although its client is still there, once that is so.
     pub fn replaced(&self) -> Option<Refusal> {
-        self.records.get()?.replaced()
+        let displaced = || match &*self.way.try_lock().ok()? {
+            Way::Own(own) => own.broker.displaced(),
+            Way::Relayed(_) | Way::None | Way::Failed(..) => None,
+        };
+        self.records.get()?.replaced().or_else(displaced)
     }
 
     /// The client has left: serves on while others are attached to this process, then returns.
