@@ -81,25 +81,26 @@ mod tests {
         let (written, read) = mpsc::sync_channel::<String>(0);
         let lines = queue.clone();
         std::thread::spawn(move || lines.drain(|line| written.send(line.into()).unwrap()));
-        queue.push("first".into());
-        // Nobody reads yet: the first line is with the writer or in the queue.
-        for n in 0..2 * LOG_QUEUE_LINES_MAX {
-            queue.push(format!("{n}"));
+        let pushed = 2 * LOG_QUEUE_LINES_MAX;
+        // Nobody reads yet: one line is with the writer, or all are in the queue.
+        for n in 0..pushed {
+            queue.push(format!("{n}\n"));
         }
         assert!(!queue.settle(Duration::ZERO));
-        assert_eq!(read.recv().unwrap().lines().next(), Some("first"));
-        let mut seen = 1;
-        let lost = loop {
+        let (mut seen, mut lost) = (0, 0);
+        while seen + lost < pushed {
             let line = read.recv().unwrap();
+            assert_eq!(
+                line.lines().next(),
+                Some(seen.to_string().as_str()),
+                "the oldest lines are kept, in order"
+            );
             seen += 1;
             if let Some((_, note)) = line.split_once("warn: ") {
-                break note.split(' ').next().unwrap().parse::<usize>().unwrap();
+                lost += note.split(' ').next().unwrap().parse::<usize>().unwrap();
             }
-        };
-        while seen + lost < 2 * LOG_QUEUE_LINES_MAX + 1 {
-            read.recv().unwrap();
-            seen += 1;
         }
+        assert!(lost >= LOG_QUEUE_LINES_MAX - 1, "{lost}");
         assert!(queue.settle(Duration::from_secs(60)), "every line was written or counted, none twice");
     }
 }
