@@ -27,6 +27,11 @@ pub enum OsRefusal {
         /// Where.
         path: PathBuf,
     },
+    /// Something other than a socket stands where ours must be.
+    NotASocket {
+        /// Where.
+        path: PathBuf,
+    },
     /// Another user owns it.
     Foreign {
         /// What.
@@ -166,13 +171,16 @@ impl core::fmt::Display for OsRefusal {
                 write!(f, "{variable} is {path:?}; set it to an absolute path without `..`, or unset it")
             }
             Self::NotADirectory { path } => {
-                write!(f, "{path:?} is not a real directory (a symlink does not count); remove it")
+                write!(f, "{path:?} is not a real directory (a symlink does not count); move it away")
             }
             Self::NotAPlainFile { path } => {
-                write!(f, "{path:?} is not a plain file with a single name; remove it")
+                write!(f, "{path:?} is not a plain file with a single name; move it away")
+            }
+            Self::NotASocket { path } => {
+                write!(f, "{path:?} is not a socket, and genkan's must lie there; move it away")
             }
             Self::Foreign { path, owner } => {
-                write!(f, "{path:?} belongs to user {owner}, not to you; remove it or fix its owner")
+                write!(f, "{path:?} belongs to user {owner}, not to you; move it away or fix its owner")
             }
             Self::TooOpen { path, mode, wanted } => {
                 write!(
@@ -181,13 +189,15 @@ impl core::fmt::Display for OsRefusal {
                 )
             }
             Self::Reachable { path, who } => {
-                write!(f, "{path:?} can be reached by {who}; take away that access, or remove it")
+                write!(f, "{path:?} can be reached by {who}; take away that access, or move it away")
             }
             Self::ParentUnsafe { path } => {
                 write!(f, "others may replace what lies in {path:?}; use a directory only you can write")
             }
-            Self::TooLarge { path } => write!(f, "{path:?} is larger than genkan ever writes it; remove it"),
-            Self::Corrupt { path } => write!(f, "{path:?} does not hold what genkan writes; remove it"),
+            Self::TooLarge { path } => {
+                write!(f, "{path:?} is larger than genkan ever writes it; move it away")
+            }
+            Self::Corrupt { path } => write!(f, "{path:?} does not hold what genkan writes; move it away"),
             Self::Moved { path } => write!(
                 f,
                 "{path:?} was moved, removed or replaced while this process used it; put it back, or start every program \

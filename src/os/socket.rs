@@ -191,7 +191,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let (dir, lock) = open(temp.path());
         std::fs::write(dir.path_of(SOCKET_FILE), "theirs").unwrap();
-        assert!(matches!(Listener::bind(&dir, &lock), Err(OsRefusal::NotAPlainFile { .. })));
+        assert!(matches!(Listener::bind(&dir, &lock), Err(OsRefusal::NotASocket { .. })));
         assert_eq!(std::fs::read(dir.path_of(SOCKET_FILE)).unwrap(), b"theirs");
     }
 

@@ -129,7 +129,7 @@ impl Relay {
         match timeout_at(patience, answer).await {
             Ok(Ok(Fate::Answered(answer))) => Some(answer),
             Ok(Ok(Fate::Returned) | Err(_)) => None,
-            Ok(Ok(Fate::Lost)) => Some(Err(Refusal::plain(Code::ConnectionLost))),
+            Ok(Ok(Fate::Lost)) => Some(Err(lost())),
             Err(_) => Some(Err(asked.unanswered())),
         }
     }
@@ -274,6 +274,14 @@ fn unproven(fault: HandshakeFault) -> Unattached {
         "The genkan program that holds the browser door was started with another HOME or XDG folder than this one, so the \
              two do not share one list of clients. Start both clients with the same environment.",
     ))
+}
+
+fn lost() -> Refusal {
+    Refusal::new(
+        Code::ConnectionLost,
+        "The genkan process that held the browser door ended during the call. The act may or may not have happened; read the \
+         page before you repeat it.",
+    )
 }
 
 fn gone(why: impl core::fmt::Display) -> Unattached {

@@ -88,7 +88,7 @@ fn remove_stale(dir: &RuntimeDir) -> Result<(), OsRefusal> {
         Err(Errno::NOENT) => return Ok(()),
         Err(error) => return Err(OsRefusal::io("examine", &path, error)),
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::Socket => {
-            return Err(OsRefusal::NotAPlainFile { path });
+            return Err(OsRefusal::NotASocket { path });
         }
         Ok(_) => {}
     }

@@ -93,6 +93,10 @@ fn parent() -> Result<(Anchor, String, Seen), Refusal> {
 
 fn measured(path: &Path) -> Result<peer::Program, Refusal> {
     let path = resolved(path)?;
+    if !path.is_file() {
+        let shown = shown(&path.display().to_string(), usize::MAX);
+        return Err(refused(format!("{shown} is no file that can be run; name the program itself.")));
+    }
     let mut start = [0; 2];
     let read = std::fs::File::open(&path).and_then(|mut file| file.read(&mut start));
     if read.is_ok() && start == *b"#!" {

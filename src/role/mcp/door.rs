@@ -77,8 +77,9 @@ impl Door {
         self.note_judged(&client, judged.as_ref().err())?;
         if !judged?.verified() {
             log::error(format_args!(
-                "no client is paired yet, so any program of this user may use the browser; close the door with \
-                 `genkan pair-client --name NAME --this-parent`"
+                "no client is paired yet, so any program of this user may use the browser; close the door in a terminal with \
+                 `genkan pair-client --name NAME --exec {:?}`, or another client's path",
+                client.path()
             ));
         }
         self.way(client, Instant::now() + ms(ELECT_MS)).await.map(drop)
