@@ -4,6 +4,7 @@
 //!
 //! Who our client is, is read from the doctor: it measures its own standard streams as the server does.
 
+use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
@@ -13,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::many_clients::{browser, focus, pair, request};
 use crate::other_user::{Unprivileged, running_as_root};
 use crate::same_user::{is_welcome, proof};
 use crate::stage::{Carrier, HANG, Home, Host, Link, Serving, binary, puppet};
@@ -316,6 +318,41 @@ fn a_program_that_keeps_the_pipes_while_a_paired_one_holds_them_too_is_measured_
     assert!(alone.contains("/sleep") && alone.contains(&us()), "we still read its output: {alone}");
     innocent.kill().unwrap();
     innocent.wait().unwrap();
+}
+
+/// Layers: os/peer, role/mcp. A paired client serves itself; then another program opens its input through /proc.
+#[test]
+fn t045_a_program_that_joins_a_paired_client_after_its_first_call_ends_its_calls_and_is_refused() {
+    let home = Home::new();
+    pair(&home, true);
+    let mut serving = Serving::open(&home);
+    let host = browser(&home);
+    serving.ask(2, "tab_focus", &focus(1));
+    request(&host);
+    let input = File::options().write(true).open(format!("/proc/{}/fd/0", serving.pid())).unwrap();
+    let mut stranger =
+        Command::new("/bin/sleep").arg("600").stdin(Stdio::null()).stdout(input).spawn().unwrap();
+    let end = std::time::Instant::now() + HANG;
+    let mut refused = Vec::new();
+    while refused.len() < 2 {
+        assert!(std::time::Instant::now() < end, "{refused:?}");
+        serving.ask(3, "list_browsers", &json!({}));
+        while let Some((id, text)) = serving.answer() {
+            if text.starts_with("CLIENT_NOT_ADMITTED") && text.contains("/sleep") {
+                refused.push(id);
+            }
+            if id == 3 {
+                break;
+            }
+        }
+    }
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+    assert!(refused.contains(&2), "what was under way ended: {refused:?}");
+    // It has been there, so it counts for as long as this server lives.
+    assert!(serving.call("list_browsers", &json!({})).starts_with("CLIENT_NOT_ADMITTED"));
+    let told = home.command(&["audit", "--limit", "1000"]).output().unwrap();
+    assert!(String::from_utf8(told.stdout).unwrap().contains("/sleep"));
 }
 
 /// Layer: os/peer. Node gives its children socket pairs, not pipes.

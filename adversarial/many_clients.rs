@@ -44,7 +44,7 @@ fn store(home: &Home) -> TrustStore {
 }
 
 /// Pairs the program that runs these tests, or nobody.
-fn pair(home: &Home, us: bool) {
+pub fn pair(home: &Home, us: bool) {
     let image = std::fs::read("/proc/self/exe").unwrap();
     let sha256 = Sha256(sha2::Sha256::digest(&image).into());
     store(home)

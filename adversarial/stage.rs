@@ -130,7 +130,8 @@ impl Home {
     /// Makes the runtime directory and a lock file as a broker of this user leaves them.
     pub fn plant_lock(&self, pid: u32) {
         let _ = std::fs::DirBuilder::new().mode(0o700).create(self.runtime());
-        let secret: String = SECRET.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let record = json!({ "pid": pid, "secret": hex(&SECRET), "records": hex(&self.records()) });
         let mut file = std::fs::File::options()
             .write(true)
             .create(true)
@@ -138,7 +139,7 @@ impl Home {
             .mode(0o600)
             .open(self.runtime().join("run.lock"))
             .unwrap();
-        file.write_all(json!({ "pid": pid, "secret": secret }).to_string().as_bytes()).unwrap();
+        file.write_all(record.to_string().as_bytes()).unwrap();
     }
 
     pub fn broker(&self) -> Broker {

@@ -379,7 +379,7 @@ fn what_would_pair_more_or_less_than_it_says_is_refused_with_the_remedy() {
         (pair_words("n", &script), "--exec INTERPRETER --script"),
         (pair_words("n", Path::new(binary())), "That is genkan itself"),
         (pair_words("n", &home.path().join("none")), "cannot be found"),
-        (pair_words("n", home.path()), "not a plain file"),
+        (pair_words("n", home.path()), "name the program itself"),
         (
             [pair_words("n", &client), vec!["--any-script".into()]].concat(),
             "leave out --script and --any-script",

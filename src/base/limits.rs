@@ -164,6 +164,8 @@ pub const IMAGE_FILE_BYTES_MAX: u64 = 2_147_483_648;
 pub const ARGUMENTS_BYTES_MAX: usize = 131_072;
 /// Bytes of `trust.json`.
 pub const TRUST_FILE_BYTES_MAX: usize = 2 * 1_048_576;
+/// Milliseconds for which it stands who holds the other ends of a server's streams; a later call looks again.
+pub const HOLDERS_FRESH_MS: u32 = 1_000;
 /// Bytes of the mark of the newest trust record.
 pub const EPOCH_MARK_BYTES_MAX: usize = 128;
 /// Milliseconds to wait for another process to let go of the lock on records.

@@ -1,17 +1,22 @@
 //! Who asks: the programs that hold the other ends of our standard streams, by the kernel's word.
 //!
-//! Decides that both measurements count, the one at start and the one at the first call: a program that started us and
-//! then became another, or handed our input to another, is as much the client as what came after it. The name that a
-//! client gives itself is a label only. It does not know who is admitted.
+//! Decides that every measurement counts, the one at start, the one at the first call and those at later calls: a program
+//! that started us and then became another, handed our input to another, or was joined by one, is as much the client as
+//! what came after it. Between two looks a program may come and go unseen. The name that a client gives itself is a label
+//! only. It does not know who is admitted.
 
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use tokio::sync::Mutex;
+use tokio::time::{Duration, Instant};
 
-use crate::base::limits::CLIENT_NAME_CHARS_MAX;
+use crate::base::limits::{CLIENT_NAME_CHARS_MAX, HOLDERS_FRESH_MS};
 use crate::base::refusal::{Code, Refusal};
 use crate::base::shown::shown;
 use crate::wire::client::{Client, Holder};
+
+/// A look walks the descriptors of every process of the user, which takes some milliseconds.
+const FRESH: Duration = Duration::from_millis(HOLDERS_FRESH_MS as u64);
 
 /// Measures whoever holds the other ends now.
 pub type Measure = fn() -> Result<Client, Refusal>;
@@ -25,7 +30,7 @@ pub struct Entrance {
 #[derive(Default)]
 struct Measured {
     client: Option<Client>,
-    at_a_call: bool,
+    at_a_call: Option<Instant>,
 }
 
 impl Entrance {
@@ -43,17 +48,20 @@ impl Entrance {
         }
     }
 
-    /// The client as it was at start and at the first call, and whether that call has just shown more of it.
+    /// The client as it was at start and at every call that looked again, and whether this one has shown more of it. The
+    /// holders are looked for again once the last look is [`HOLDERS_FRESH_MS`] old.
     pub async fn at_call(&self) -> Result<(Client, bool), Refusal> {
-        let before = self.at_start().await?;
+        self.at_start().await?;
         let mut measured = self.measured.lock().await;
-        if measured.at_a_call {
+        // Those who waited for this look see what it saw.
+        let before = measured.client.clone().ok_or_else(|| Refusal::plain(Code::InternalError))?;
+        if measured.at_a_call.is_some_and(|when| when.elapsed() < FRESH) {
             return Ok((before, false));
         }
-        let both = joined(&before, &self.measure().await?)?;
-        let more = both != before;
-        *measured = Measured { client: Some(both.clone()), at_a_call: true };
-        Ok((both, more))
+        let all = joined(&before, &self.measure().await?)?;
+        let more = all != before;
+        *measured = Measured { client: Some(all.clone()), at_a_call: Some(Instant::now()) };
+        Ok((all, more))
     }
 
     /// Images are read and hashed, which takes a while.
@@ -105,8 +113,8 @@ mod tests {
         Holder { pid, image, interpreter: false, script: None }
     }
 
-    #[tokio::test]
-    async fn a_client_that_becomes_another_by_the_first_call_is_both() {
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_becomes_another_by_any_call_is_all_of_them() {
         static TIMES: AtomicU8 = AtomicU8::new(1);
         let entrance = Entrance::new(|| {
             let n = TIMES.fetch_add(1, Ordering::SeqCst);
@@ -118,7 +126,11 @@ mod tests {
         let (client, more) = entrance.at_call().await.unwrap();
         assert!(more && images(&client) == ["/opt/1", "/opt/2"]);
         let (client, more) = entrance.at_call().await.unwrap();
-        assert!(!more && client.holders().len() == 2, "it is measured twice and no more");
+        assert!(!more && client.holders().len() == 2, "it is not measured at every call");
+        tokio::time::advance(FRESH).await;
+        let (client, more) = entrance.at_call().await.unwrap();
+        assert!(more && images(&client) == ["/opt/1", "/opt/2", "/opt/3"]);
+        assert!(!entrance.at_call().await.unwrap().1);
     }
 
     #[test]

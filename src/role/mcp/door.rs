@@ -36,6 +36,8 @@ pub struct Door {
     way: Mutex<Way>,
     running: watch::Sender<usize>,
     is_ending: AtomicBool,
+    /// Why the calls that are under way end: a program that may not speak has joined the client.
+    unwelcome: watch::Sender<Option<Refusal>>,
     /// Whether it is in the log that this client was let in.
     is_noted: AtomicBool,
 }
@@ -66,6 +68,7 @@ impl Door {
             way: Mutex::new(Way::None),
             running: watch::Sender::new(0),
             is_ending: AtomicBool::new(false),
+            unwelcome: watch::Sender::new(None),
             is_noted: AtomicBool::new(false),
         }
     }
@@ -90,6 +93,19 @@ impl Door {
         let _running = Running::one_more(&self.running);
         let deadline = Instant::now() + ms(call.budget_ms);
         let client = self.admitted().await.inspect_err(|refusal| self.note_refused(&call, refusal))?;
+        let mut joined = self.unwelcome.subscribe();
+        let joined = async {
+            let refusal = joined.wait_for(Option::is_some).await.ok().and_then(|found| found.clone());
+            refusal.unwrap_or_else(ending)
+        };
+        tokio::select! {
+            biased;
+            refusal = joined => Err(refusal),
+            answer = self.carry(client, call, deadline) => answer,
+        }
+    }
+
+    async fn carry(&self, client: Client, call: Call, deadline: Instant) -> Result<Outcome, Refusal> {
         loop {
             if self.is_ending.load(Ordering::SeqCst) {
                 return Err(ending());
@@ -156,7 +172,14 @@ impl Door {
             return Err(refusal);
         }
         let (client, more) = self.entrance.at_call().await?;
-        self.judge(&client)?;
+        if let Err(refusal) = self.judge(&client) {
+            // Whoever has joined the client may read what is still to be answered.
+            if more {
+                self.note_judged(&client, Some(&refusal))?;
+                self.unwelcome.send_replace(Some(refusal.clone()));
+            }
+            return Err(refusal);
+        }
         // What could not be written down at the start is not served later.
         if !self.is_noted.load(Ordering::SeqCst) {
             self.note_judged(&client, None)?;
@@ -193,7 +216,8 @@ impl Door {
         self.records()?.note(kind, Surface::Core, outcome, |mut record| {
             record.code = refused.map(|refusal| refusal.code);
             record.cid = Some(self.instance.clone());
-            record.with_detail(client.path())
+            let programs: Vec<_> = client.holders().iter().map(|holder| holder.image.path.as_str()).collect();
+            record.with_detail(&programs.join(", "))
         })?;
         self.is_noted.store(refused.is_none(), Ordering::SeqCst);
         Ok(())
