@@ -3,7 +3,9 @@
 //! Decides which images are known to be one, and which script such a process was started with. Says nothing rather than
 //! guess: code given as an argument, a module name, an option that is not known to be harmless, arguments that were
 //! rewritten. It is a weak word all the same: arguments belong to the process, and environment, configuration and the
-//! script itself may load other code. An interpreter under another name, or inside another program, is not known.
+//! script itself may load other code: the name is a word against mistakes, not against a program of the same user. A carrier,
+//! which hands on what others say, counts as one, for it speaks for whoever uses it. An interpreter under another name, or
+//! inside another program, is not known.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +16,7 @@ use crate::wire::client::Script;
 
 /// A family of interpreters.
 struct Interpreter {
-    /// File names, without a version at their end.
+    /// File names, without a version or a flavour at their end.
     names: &'static [&'static str],
     /// Options before the script that change nothing about which code runs. One ending in `=` takes a value after it.
     harmless: &'static [&'static str],
@@ -24,7 +26,7 @@ struct Interpreter {
 
 const INTERPRETERS: &[Interpreter] = &[
     Interpreter {
-        names: &["node", "nodejs", "electron"],
+        names: &["node", "nodejs", "electron", "iojs"],
         harmless: &[
             "--no-warnings",
             "--no-deprecation",
@@ -36,45 +38,94 @@ const INTERPRETERS: &[Interpreter] = &[
     },
     Interpreter { names: &["bun", "deno"], harmless: &["-A", "--allow-all", "--quiet"], verbs: &["run"] },
     Interpreter {
-        names: &["python", "pypy", "ipython"],
+        names: &["python", "pythonw", "pypy", "ipython", "graalpy", "micropython", "circuitpython", "jython"],
         harmless: &["-u", "-E", "-s", "-S", "-I", "-B", "-O", "-OO", "-P", "-q"],
         verbs: &[],
     },
     Interpreter {
-        names: &["sh", "bash", "dash", "zsh", "fish", "ksh", "mksh", "ash", "busybox", "tcsh", "csh", "pwsh"],
+        names: &[
+            "sh", "bash", "rbash", "dash", "zsh", "rzsh", "fish", "ksh", "rksh", "mksh", "lksh", "ash",
+            "yash", "busybox", "toybox", "tcsh", "csh", "pwsh", "nu", "xonsh", "elvish", "osh", "oil",
+        ],
         harmless: &["-e", "-u", "-l"],
         verbs: &[],
     },
     Interpreter {
         names: &[
             "perl",
+            "raku",
+            "moar",
             "ruby",
+            "irb",
+            "truffleruby",
+            "jruby",
             "php",
             "php-cgi",
+            "phpdbg",
+            "hhvm",
             "lua",
             "luajit",
+            "texlua",
             "tclsh",
             "wish",
+            "expect",
             "Rscript",
             "R",
             "julia",
+            "octave",
             "guile",
+            "racket",
+            "gsi",
+            "sbcl",
+            "clisp",
+            "ecl",
+            "ghci",
+            "runghc",
+            "ocaml",
+            "swipl",
+            "gjs",
+            "cjs",
+            "qjs",
+            "tjs",
+            "llrt",
+            "d8",
+            "hermes",
             "emacs",
+            "emacsclient",
+            "vim",
+            "nvim",
             "java",
+            "jshell",
+            "scala",
+            "groovy",
             "dotnet",
             "mono",
+            "csi",
             "wine",
             "wine64",
             "erl",
             "beam.smp",
+            "elixir",
+            "iex",
             "awk",
             "gawk",
             "mawk",
+            "nawk",
+            "original-awk",
+            "sed",
+            "make",
             "gdb",
+            "lldb",
             "osascript",
             "qemu-x86_64",
+            "qemu-i386",
             "qemu-aarch64",
+            "qemu-arm",
+            "qemu-riscv64",
+            "box64",
+            "FEXInterpreter",
             "ld.so",
+            "ld-linux.so",
             "ld-linux-x86-64.so",
             "ld-linux-aarch64.so",
             "ld-musl-x86_64.so",
@@ -83,6 +134,99 @@ const INTERPRETERS: &[Interpreter] = &[
         harmless: &[],
         verbs: &[],
     },
+    Interpreter {
+        names: &[
+            "socat",
+            "nc",
+            "ncat",
+            "netcat",
+            "nc.openbsd",
+            "nc.traditional",
+            "websocat",
+            "ssh",
+            "sshd",
+            "tmux",
+            "screen",
+            "script",
+            "dtach",
+            "abduco",
+            "mosh-server",
+            "docker",
+            "podman",
+            "nerdctl",
+            "kubectl",
+            "env",
+            "uv",
+            "uvx",
+            "pixi",
+            "mise",
+            "nohup",
+            "xargs",
+            "parallel",
+            "strace",
+            "ltrace",
+            "rr",
+            "valgrind",
+            "unshare",
+            "nsenter",
+            "bwrap",
+            "flatpak",
+            "sudo",
+            "su",
+            "doas",
+            "systemd-run",
+            "cat",
+            "tee",
+            "stdbuf",
+            "unbuffer",
+        ],
+        harmless: &[],
+        verbs: &[],
+    },
+];
+
+/// What may stand after a name and a separator without making it another program: how it was built, and for what.
+const FLAVOURS: &[&str] = &[
+    "static",
+    "dbg",
+    "debug",
+    "dev",
+    "real",
+    "wrapped",
+    "bin",
+    "console",
+    "preloader",
+    "sgen",
+    "boehm",
+    "gtk",
+    "nox",
+    "lucid",
+    "pgtk",
+    "basic",
+    "tiny",
+    "jit",
+    "nojit",
+    "linux",
+    "gnu",
+    "gnueabihf",
+    "musl",
+    "pc",
+    "unknown",
+    "x86",
+    "64",
+    "x86_64",
+    "amd64",
+    "i386",
+    "i686",
+    "aarch64",
+    "arm64",
+    "arm",
+    "armhf",
+    "riscv64",
+    "stable",
+    "beta",
+    "nightly",
+    "lts",
 ];
 
 /// Whether an image is known to run whatever script it is given.
@@ -115,12 +259,38 @@ fn path_of(argument: &[u8]) -> Option<PathBuf> {
 }
 
 fn family(image: &Path) -> Option<&'static Interpreter> {
-    let name = image.file_name()?.to_str()?;
-    let bare = name.strip_suffix(".exe").unwrap_or(name);
-    let bare = bare.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    INTERPRETERS.iter().find(|family| {
-        family.names.iter().any(|known| known.eq_ignore_ascii_case(name) || known.eq_ignore_ascii_case(bare))
-    })
+    let name = image.file_name()?.to_str()?.to_ascii_lowercase();
+    let name = name.strip_suffix(".exe").unwrap_or(&name);
+    let is_one = |known: &&str| name.strip_prefix(&known.to_ascii_lowercase()).is_some_and(is_same_program);
+    INTERPRETERS.iter().find(|family| family.names.iter().any(|known| is_one(known)))
+}
+
+/// Whether what follows a program's name is only a version (`3.13t`, `-2.1.0-beta3`) or a flavour.
+fn is_same_program(rest: &str) -> bool {
+    let is_version = |word: &str| {
+        let digits = word.trim_start_matches(|c: char| c.is_ascii_digit());
+        digits.len() < word.len()
+            && digits.len() <= VERSION_LETTERS_MAX
+            && digits.chars().all(char::is_alphanumeric)
+    };
+    let is_part = |word: &str| {
+        let bare = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        word.is_empty()
+            || is_version(word)
+            || word.len() == 1
+            || FLAVOURS.contains(&word)
+            || FLAVOURS.contains(&bare)
+    };
+    rest.is_empty()
+        || rest.starts_with(|c: char| c.is_ascii_digit() || is_separator(c))
+            && rest.split(is_separator).all(is_part)
+}
+
+/// Letters after a number: `3.13td`, `8.4rc`.
+const VERSION_LETTERS_MAX: usize = 3;
+
+fn is_separator(c: char) -> bool {
+    matches!(c, '.' | '-' | '_')
 }
 
 fn script_among<'a>(family: &Interpreter, arguments: &'a [Vec<u8>]) -> Option<&'a [u8]> {
@@ -160,10 +330,58 @@ mod tests {
             "C:/node.exe",
             "/lib64/ld-linux-x86-64.so.2",
             "/usr/lib/jvm/bin/java",
+            "/usr/bin/perl5.36-x86_64-linux-gnu",
+            "/usr/bin/python3.13t",
+            "/usr/bin/python3.13td",
+            "/usr/bin/python3-dbg",
+            "/opt/pypy3.10-c",
+            "/bin/bash-static",
+            "/bin/zsh5-static",
+            "/usr/bin/luajit-2.1.0-beta3",
+            "/usr/bin/mono-sgen",
+            "/usr/bin/qemu-x86_64-static",
+            "/usr/lib/wine/wine64-preloader",
+            "/usr/bin/emacs-gtk",
+            "/bin/rbash",
+            "/opt/graalpy",
+            "/usr/bin/micropython",
+            "/usr/bin/qjs",
+            "/usr/bin/nu",
+            "/usr/bin/gjs-console",
+            "/usr/bin/tmux",
+            "/usr/bin/socat1",
+            "/usr/bin/env",
+            "/usr/bin/ruby3.1",
+            "/usr/bin/php8.4rc1",
+            "/usr/bin/nc.openbsd",
+            "/lib/ld-musl-x86_64.so.1",
         ] {
             assert!(is_interpreter(Path::new(path)), "{path}");
         }
-        for path in ["/opt/claude", "/usr/bin/codex", "/opt/nodes", "/opt/cursor", "/", "/usr/bin/pythonic"] {
+        for path in [
+            "/opt/claude",
+            "/usr/bin/codex",
+            "/opt/nodes",
+            "/opt/cursor",
+            "/",
+            "/usr/bin/pythonic",
+            "/opt/nodemon",
+            "/opt/perlite",
+            "/opt/bashful",
+            "/opt/python-notes",
+            "/opt/shell-server",
+            "/opt/envoy",
+            "/opt/node_exporter",
+            "/opt/rust-analyzer",
+            "/opt/nuclei",
+            "/opt/catalog",
+            "/opt/java-language-server",
+            "/opt/codex-x86_64-unknown-linux-musl",
+            "/opt/gemini",
+            "/opt/goose",
+            "/opt/zed",
+            "/usr/bin/make-mcp",
+        ] {
             assert!(!is_interpreter(Path::new(path)), "{path}");
         }
     }

@@ -192,7 +192,9 @@ impl Measured {
             ScriptRule::Native if image.is_empty() => warnings.push(
                 "genkan has not seen this program: if it is an interpreter under another name, whatever it runs is let in.",
             ),
-            ScriptRule::Native => {}
+            ScriptRule::Native => warnings.push(
+                "Whatever this program can be made to run, by plugins, settings or variables such as ELECTRON_RUN_AS_NODE, is let in with it.",
+            ),
         }
         if matches!(anchor, Anchor::Hash { .. }) && !image.is_empty() && !self.package {
             warnings.push(
