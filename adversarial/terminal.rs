@@ -400,3 +400,18 @@ fn sha256(path: &Path) -> [u8; 32] {
     use sha2::Digest as _;
     sha2::Sha256::digest(std::fs::read(path).unwrap()).into()
 }
+
+/// Layer: role/admin. Nothing stays allowed in silence.
+#[test]
+fn a_program_that_is_still_paired_under_another_name_is_named_when_one_is_revoked() {
+    let home = Home::new();
+    let hash = "07".repeat(32);
+    for name in ["one", "two"] {
+        let (code, text) = agreed(&home, &["pair-client", "--name", name, "--hash", &hash]);
+        assert_eq!(code, 0, "{text}");
+    }
+    let (code, text) = said(&home, &["revoke-client", "one"]);
+    assert!(code == Some(0) && text.contains("still paired as two"), "{text}");
+    let (code, text) = said(&home, &["revoke-client", "two"]);
+    assert!(code == Some(0) && !text.contains("still paired"), "{text}");
+}

@@ -2,19 +2,14 @@
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use genkan::base::limits::LAST_LINES_MS;
 use genkan::os::{log, platform, runtime_dir::Environment, signals};
 use genkan::role::argv::{self, Invocation, USAGE};
 use genkan::role::{admin, doctor, mcp, native_host};
 
-/// For what was logged last, if somebody reads it.
-const LAST_LINES: Duration = Duration::from_millis(LAST_LINES_MS as u64);
-
 fn main() -> ExitCode {
     let code = start();
-    log::flush(LAST_LINES);
+    log::flush();
     code
 }
 
@@ -94,7 +89,7 @@ fn print(text: &str) -> ExitCode {
 fn abort_on_panic() {
     std::panic::set_hook(Box::new(|panic| {
         log::error(format_args!("this is a defect of genkan: {panic}"));
-        log::flush(LAST_LINES);
+        log::flush();
         std::process::abort();
     }));
 }

@@ -17,6 +17,7 @@ use queue::Queue;
 pub use throttle::Throttle;
 
 use crate::base::identity::{LOG_ENV, LOG_FORMAT_ENV};
+use crate::base::limits::LAST_LINES_MS;
 
 /// How bad, or how detailed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,10 +81,10 @@ fn write(level: Level, text: Arguments<'_>) {
     }
 }
 
-/// Waits until what was logged is written, at most this long. To be called before the process ends.
-pub fn flush(patience: Duration) {
+/// Waits until what was logged is written, at most [`LAST_LINES_MS`]. To be called before the process ends.
+pub fn flush() {
     if let Some(queue) = QUEUE.get() {
-        queue.settle(patience);
+        queue.settle(Duration::from_millis(LAST_LINES_MS.into()));
     }
 }
 

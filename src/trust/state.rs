@@ -176,6 +176,11 @@ impl TrustState {
 }
 
 impl ClientEntry {
+    /// Whether both let in the same program: each would without the other.
+    pub fn is_twin(&self, other: &Self) -> bool {
+        self.anchor == other.anchor && (self.script == other.script || self.script == ScriptRule::Any)
+    }
+
     fn check(&self, epoch: u64) -> Result<(), String> {
         let anchored = match &self.anchor {
             Anchor::Hash { .. } => self.image.is_empty() || is_path(&self.image),

@@ -58,9 +58,25 @@ pub fn pair(environment: &Environment, wanted: &Pairing) -> Result<(), Refusal> 
 
 /// Takes a client's access.
 pub fn revoke(environment: &Environment, name: &str) -> Result<(), Refusal> {
-    withdraw(environment, name, "revoked", |state| pairing::revoke(state, name))?;
+    let mut twins = Vec::new();
+    withdraw(environment, name, "revoked", |state| {
+        twins = twins_of(state, name);
+        pairing::revoke(state, name)
+    })?;
     print(&format!("Revoked: {name}. What it had under way ends within a moment.\n"));
+    for twin in twins {
+        print(&format!(
+            "The same program is still paired as {twin}; `genkan revoke-client {twin}` revokes that, too.\n"
+        ));
+    }
     Ok(())
+}
+
+/// Other entries that let in the same program.
+fn twins_of(state: &TrustState, name: &str) -> Vec<String> {
+    let Some(one) = state.entry(name) else { return Vec::new() };
+    let others = state.clients.iter().flatten().filter(|other| other.name != name && other.is_twin(one));
+    others.map(|other| other.name.clone()).collect()
 }
 
 /// Suspends a client.
