@@ -262,7 +262,7 @@ fn family(image: &Path) -> Option<&'static Interpreter> {
     let name = image.file_name()?.to_str()?.to_ascii_lowercase();
     let name = name.strip_suffix(".exe").unwrap_or(&name);
     let is_one = |known: &&str| name.strip_prefix(&known.to_ascii_lowercase()).is_some_and(is_same_program);
-    INTERPRETERS.iter().find(|family| family.names.iter().any(|known| is_one(known)))
+    INTERPRETERS.iter().find(|family| family.names.iter().any(is_one))
 }
 
 /// Whether what follows a program's name is only a version (`3.13t`, `-2.1.0-beta3`) or a flavour.
