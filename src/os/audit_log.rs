@@ -58,9 +58,27 @@ pub struct Position {
 impl AuditLog {
     /// Opens the state directory, making it if it is missing.
     pub fn open(environment: &Environment) -> Result<Self, Refusal> {
-        let dir = StateDir::open(environment).map_err(|refusal| unrecorded(&refusal))?;
+        StateDir::open(environment).map(Self::of).map_err(|refusal| unrecorded(&refusal))
+    }
+
+    fn of(dir: StateDir) -> Self {
         let patience = Duration::from_millis(RECORD_LOCK_MS.into());
-        Ok(Self { dir: Arc::new(dir), patience, is_stuck: Arc::default() })
+        Self { dir: Arc::new(dir), patience, is_stuck: Arc::default() }
+    }
+
+    /// Writes one record of what waited for no log. The error says that it was done all the same.
+    pub fn append_done(
+        environment: &Environment,
+        patience: Duration,
+        record: &AuditRecord,
+    ) -> Result<(), Refusal> {
+        let log = StateDir::open(environment).map(|dir| Self::of(dir).with_patience(patience));
+        let line = line_of(record)?;
+        let written = log.and_then(|log| log.write(record.class(), &line));
+        written.map_err(|refusal| {
+            let sentence = format!("This is done, but it could not be recorded in the audit log: {refusal}.");
+            Refusal::new(Code::InternalError, sentence)
+        })
     }
 
     /// How long one record waits for another process that holds the lock.
@@ -76,12 +94,7 @@ impl AuditLog {
 
     /// Writes one record. After an error it is not in the log, and what it records must not be done.
     pub fn append(&self, record: &AuditRecord) -> Result<(), Refusal> {
-        let mut line = record.line();
-        if AuditRecord::parse(line.as_bytes()).is_err() {
-            return Err(Refusal::new(Code::InternalError, "A record for the audit log is out of bounds."));
-        }
-        line.push('\n');
-        self.write(record.class(), line.as_bytes()).map_err(|refusal| unrecorded(&refusal))
+        self.write(record.class(), &line_of(record)?).map_err(|refusal| unrecorded(&refusal))
     }
 
     /// The newest records, at most `limit`.
@@ -278,6 +291,15 @@ fn end_of_last(bytes: &[u8], line: &[u8]) -> Option<usize> {
         end -= found.len();
     }
     None
+}
+
+/// Only what would be read again is written.
+fn line_of(record: &AuditRecord) -> Result<Vec<u8>, Refusal> {
+    let line = record.line();
+    match AuditRecord::parse(line.as_bytes()) {
+        Ok(_) => Ok((line + "\n").into_bytes()),
+        Err(_) => Err(Refusal::new(Code::InternalError, "A record for the audit log is out of bounds.")),
+    }
 }
 
 fn unrecorded(refusal: &OsRefusal) -> Refusal {

@@ -165,7 +165,7 @@ impl core::fmt::Display for OsRefusal {
                 write!(f, "LOCALAPPDATA or APPDATA is not set; Windows sets both when you log in")
             }
             Self::NoHome => {
-                write!(f, "neither XDG_RUNTIME_DIR nor HOME is set; set HOME to your home directory")
+                write!(f, "HOME is not set; set it to your home directory")
             }
             Self::NotAbsolute { variable, path } => {
                 write!(f, "{variable} is {path:?}; set it to an absolute path without `..`, or unset it")

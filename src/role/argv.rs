@@ -100,17 +100,34 @@ pub struct Misuse(pub String);
 
 /// Reads the arguments after the program's name.
 pub fn parse(arguments: &[OsString]) -> Result<Invocation, Misuse> {
-    let words: Vec<&str> = arguments.iter().map(|word| word.to_str().unwrap_or("\u{fffd}")).collect();
+    let text = |words: &[OsString]| -> Vec<String> {
+        words.iter().map(|word| word.to_str().unwrap_or("\u{fffd}").to_string()).collect()
+    };
+    let said = text(arguments);
+    if said.iter().any(|word| is_host_word(word)) {
+        return native_host(&said.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    let arguments: Vec<OsString> = arguments.iter().flat_map(apart).collect();
+    let said = text(&arguments);
+    let words: Vec<&str> = said.iter().map(String::as_str).collect();
     match words.as_slice() {
         [] => Ok(Invocation::Mcp),
-        ["--help" | "-h" | "help"] => Ok(Invocation::Help),
+        ["help", ..] => Ok(Invocation::Help),
+        words if words.iter().any(|word| matches!(*word, "--help" | "-h")) => Ok(Invocation::Help),
         ["--version" | "-V"] => Ok(Invocation::Version),
         ["doctor", rest @ ..] => doctor(rest, arguments.get(1..).unwrap_or_default()).map(Invocation::Doctor),
-        words if words.iter().any(|word| is_host_word(word)) => native_host(words),
-        [unknown, ..] => match commands::parse(&words, arguments) {
+        [unknown, ..] => match commands::parse(&words, &arguments) {
             Some(command) => command.map(Invocation::Command),
             None => Err(unexpected(unknown)),
         },
+    }
+}
+
+/// `--option=value` is the option and its value.
+fn apart(word: &OsString) -> Vec<OsString> {
+    match word.to_str().and_then(|text| text.split_once('=')) {
+        Some((option, value)) if option.starts_with("--") => vec![option.into(), value.into()],
+        _ => vec![word.clone()],
     }
 }
 
@@ -176,7 +193,7 @@ fn manifest_dir(dir: Option<&OsString>) -> Result<Fix, Misuse> {
 }
 
 fn unexpected(word: &str) -> Misuse {
-    Misuse(format!("{word:?} is not understood here"))
+    Misuse(format!("{word:?} is not understood here, or was said already"))
 }
 
 #[cfg(test)]
@@ -201,6 +218,27 @@ mod tests {
             .map(|line| line.split('`').next().unwrap_or_default().to_string());
         let sorted = |lines: Vec<String>| std::collections::BTreeSet::from_iter(lines);
         assert_eq!(sorted(usage.collect()), sorted(page.collect()));
+    }
+
+    #[test]
+    fn help_is_given_wherever_it_is_asked_for_and_nothing_else_is_done() {
+        for words in
+            [&["help"][..], &["--help"], &["-h"], &["help", "kill"], &["kill", "--help"], &["unkill", "-h"]]
+        {
+            assert_eq!(read(words), Ok(Invocation::Help), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn an_option_and_its_value_may_be_one_word() {
+        for (one, two) in [
+            (&["audit", "--limit=3"][..], &["audit", "--limit", "3"][..]),
+            (&["pair-client", "--name=a", "--exec=/x=y"], &["pair-client", "--name", "a", "--exec", "/x=y"]),
+            (&["doctor", "--fix", "--browser=chrome"], &["doctor", "--fix", "--browser", "chrome"]),
+        ] {
+            assert!(read(one).is_ok(), "{one:?}");
+            assert_eq!(read(one), read(two));
+        }
     }
 
     #[test]
@@ -254,7 +292,9 @@ mod tests {
             &["doctor", "--fix", "--browser", "opera"],
             &["doctor", "--fix", "--browser", "chrome", "--manifest-dir", "/d"],
             &["doctor", "--fix", "--manifest-dir", "relative"],
-            &["--help", "more"],
+            &["kill", "--now"],
+            &["--version", "more"],
+            &["pair-client", "--name", "a", "--name", "b", "--exec", "/x"],
         ] {
             assert!(read(words).is_err(), "{words:?}");
         }

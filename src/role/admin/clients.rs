@@ -1,9 +1,12 @@
 //! Pairing, withdrawing, suspending and showing clients.
 
+use std::time::Duration;
+
 use super::grant::{Asked, grant};
 use super::identity::{counts_as, measure};
 use super::table::{Table, facts, utc};
-use super::{now_ms, print, warn};
+use super::{now_ms, print};
+use crate::base::limits::RECORD_LOCK_MS;
 use crate::base::refusal::{Code, Refusal};
 use crate::base::shown::shown;
 use crate::os::audit_log::AuditLog;
@@ -101,15 +104,10 @@ fn withdraw(
     };
     let mut record = AuditRecord::new(now_ms(), AuditKind::RevokeClient, Surface::Cli, outcome);
     record.code = changed.as_ref().err().map(|refusal| refusal.code);
-    let written =
-        AuditLog::open(environment).and_then(|log| log.append(&record.with_detail(&format!("{how} {name}"))));
-    match changed {
-        Ok(_) => written,
-        Err(refusal) => {
-            written.unwrap_or_else(|unwritten| warn(&unwritten));
-            Err(refusal)
-        }
-    }
+    let patience = Duration::from_millis(RECORD_LOCK_MS.into());
+    let written = AuditLog::append_done(environment, patience, &record.with_detail(&format!("{how} {name}")));
+    // Where nothing was done, that is what the person must hear.
+    changed.and(written)
 }
 
 /// Lets a suspended client go on, if the person says so.

@@ -39,28 +39,29 @@ pub fn grant<T>(
     let cid = random::hex(&random::bytes32()?).chars().take(CID_HEX).collect::<String>();
     let record = |outcome, words: String| {
         let mut record = AuditRecord::new(now_ms(), kind, Surface::Cli, outcome).with_detail(&words);
-        record.auth = Some(Auth::Terminal);
         record.cid = Some(cid.clone());
         record
     };
+    let by_terminal = |record: AuditRecord| AuditRecord { auth: Some(Auth::Terminal), ..record };
     let (present, origin) = match ask(question, grant) {
         Ok(answer) => answer,
         Err((refusal, origin)) => {
-            let mut record = record(AuditOutcome::Refused, format!("{detail}; {origin}"));
+            let mut record = record(AuditOutcome::Refused, format!("{detail}; {}", origin.text()));
+            record.auth = origin.auth();
             record.code = Some(refusal.code);
             log.append(&record)?;
             return Err(refusal);
         }
     };
     // The yes is on disk before anything comes of it.
-    log.append(&record(AuditOutcome::Begun, format!("{detail}; {origin}")))?;
+    log.append(&by_terminal(record(AuditOutcome::Begun, format!("{detail}; {}", origin.text()))))?;
     let done = commit(&present);
     let (outcome, code) = match &done {
         Ok(_) => (AuditOutcome::Done, None),
         Err(refusal) => (AuditOutcome::Failed, Some(refusal.code)),
     };
     // Its beginning said what and where.
-    let mut record = record(outcome, detail.split(',').next().unwrap_or_default().into());
+    let mut record = by_terminal(record(outcome, detail.split(',').next().unwrap_or_default().into()));
     record.code = code;
     if let Err(unwritten) = log.append(&record) {
         warn(&unwritten);
@@ -68,11 +69,33 @@ pub fn grant<T>(
     done
 }
 
+/// Where the person was asked.
+enum Origin {
+    Terminal(String),
+    /// There was none; who tried.
+    None(String),
+}
+
+impl Origin {
+    fn text(&self) -> &str {
+        match self {
+            Self::Terminal(text) | Self::None(text) => text,
+        }
+    }
+
+    fn auth(&self) -> Option<Auth> {
+        match self {
+            Self::Terminal(_) => Some(Auth::Terminal),
+            Self::None(_) => None,
+        }
+    }
+}
+
 /// The yes, and where it was typed.
-fn ask(question: &str, grant: Grant) -> Result<(Present, String), (Refusal, String)> {
-    let terminal = Terminal::open().map_err(|refusal| (denied(&refusal), no_terminal()))?;
-    let origin = format!("terminal {}", shown(&terminal.origin(), usize::MAX));
-    let question = format!("{question}\nAsked at {origin}.\nType exactly: {}\n", grant.phrase());
+fn ask(question: &str, grant: Grant) -> Result<(Present, Origin), (Refusal, Origin)> {
+    let terminal = Terminal::open().map_err(|refusal| (denied(&refusal), Origin::None(no_terminal())))?;
+    let origin = Origin::Terminal(format!("terminal {}", shown(&terminal.origin(), usize::MAX)));
+    let question = format!("{question}\nAsked at {}.\nType exactly: {}\n", origin.text(), grant.phrase());
     let typed = terminal.ask(&question, Duration::from_millis(TERMINAL_WAIT_MS.into()));
     match typed.map_err(|refusal| denied(&refusal)).and_then(|typed| grant.answered(&typed)) {
         Ok(present) => Ok((present, origin)),

@@ -11,7 +11,8 @@ mod log;
 mod switch;
 mod table;
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::argv::Command;
@@ -39,13 +40,25 @@ pub fn run(environment: &Environment, command: &Command) -> bool {
     let elsewhere = decides.then(|| records::elsewhere(environment)).flatten();
     let refusals = [done.err(), elsewhere];
     refusals.iter().flatten().for_each(warn);
-    refusals.iter().all(Option::is_none)
+    refusals.iter().all(Option::is_none) && !IS_UNSHOWN.load(Ordering::Relaxed)
 }
 
-/// For people and programs. Whoever reads it may have gone, as `head` does; that is no failure of ours.
+/// For people and programs. Whoever reads it may have gone, as `head` does; that is no failure of ours. Anything else is
+/// told, for what was to be shown was not.
 fn print(text: &str) -> bool {
-    std::io::stdout().write_all(text.as_bytes()).is_ok()
+    let shown = std::io::stdout().write_all(text.as_bytes());
+    match &shown {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe && !IS_UNSHOWN.swap(true, Ordering::Relaxed) => {
+            let _ =
+                writeln!(std::io::stderr(), "genkan: this could not be shown on standard output: {error}.");
+        }
+        _ => {}
+    }
+    shown.is_ok()
 }
+
+/// Whether something could not be shown.
+static IS_UNSHOWN: AtomicBool = AtomicBool::new(false);
 
 /// A sentence beside what was done.
 fn warn(refusal: &Refusal) {

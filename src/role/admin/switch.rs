@@ -55,12 +55,10 @@ fn note(environment: &Environment, hold: &Result<Hold, Refusal>) {
     };
     let mut record = AuditRecord::new(now_ms(), AuditKind::KillEngage, Surface::Cli, outcome);
     record.code = code;
-    let written = AuditLog::open(environment).and_then(|log| log.with_patience(PATIENCE).append(&record));
-    if let Err(refusal) = written {
-        warn(&Refusal::new(
-            refusal.code,
-            format!("That you engaged the kill switch is not in the log. {}", refusal.message),
-        ));
+    let written = AuditLog::append_done(environment, PATIENCE, &record);
+    // Where the switch is not on, that is what the person must hear.
+    if let (Err(refusal), Ok(Hold::Recorded(..) | Hold::Stop(_))) = (written, hold) {
+        warn(&refusal);
     }
 }
 
