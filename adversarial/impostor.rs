@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::many_clients::{browser, focus, pair, request};
 use crate::other_user::{Unprivileged, running_as_root};
+use crate::person::Person;
 use crate::same_user::{is_welcome, proof};
 use crate::stage::{Carrier, HANG, Home, Host, Link, Serving, binary, puppet};
 
@@ -288,6 +289,28 @@ fn t046_a_shell_or_launcher_in_between_is_not_taken_for_the_client() {
         let client = client_in(&report_of(command));
         assert!(is_only_us(&client), "{wrapper:?}: {client}");
     }
+}
+
+/// Layers: os/peer and role/mcp. The serving process judges whoever is behind the shell, and not the shell.
+#[test]
+fn t046_a_paired_client_is_served_through_a_shell_and_a_paired_shell_lets_nobody_in() {
+    let through = |home: &Home| {
+        let plain = home.command(&[]);
+        let mut shell = Command::new("/bin/sh");
+        shell.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.args(["-c", "\"$0\"; true", binary()]);
+        Serving::start(shell).call("list_browsers", &json!({}))
+    };
+    let home = Home::new();
+    pair(&home, true);
+    assert!(through(&home).contains("No browser is connected"));
+    let home = Home::new();
+    let mut person =
+        Person::runs(&home.command(&["pair-client", "--name", "shell", "--exec", "/bin/sh", "--any-script"]));
+    assert!(person.asked_for().is_some(), "{}", person.text());
+    person.agrees();
+    assert_eq!(person.ends().0, 0);
+    assert!(through(&home).starts_with("CLIENT_NOT_ADMITTED"));
 }
 
 /// Layer: os/peer. Whoever keeps an end of the pipes speaks to us, whatever else holds them.

@@ -370,12 +370,21 @@ fn t031_a_broker_without_descriptors_survives_and_serves_again() {
         let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     };
-    let crowd: Vec<_> =
-        (0..64).filter_map(|_| std::os::unix::net::UnixStream::connect(home.socket()).ok()).collect();
+    // Genuine relays: whoever is no genkan is cut off and keeps nothing open.
+    let crowd: Vec<_> = (0..24).map(|_| Serving::start(home.command(&[]))).collect();
+    let open = || std::fs::read_dir(format!("/proc/{}/fd", broker.pid())).unwrap().count();
+    let end = std::time::Instant::now() + crate::stage::HANG;
+    while open() < 24 {
+        assert!(std::time::Instant::now() < end, "its descriptors run out");
+        std::thread::yield_now();
+    }
     let before = ticks();
     std::thread::sleep(std::time::Duration::from_secs(2));
     let spent = ticks() - before;
     assert!(spent < 100, "half a processor went into waiting: {spent} ticks in two seconds");
+    broker.ask(1, "list_browsers", &json!({}));
+    let (_, text) = broker.answer().unwrap();
+    assert!(text.contains("Too many open files"), "what it cannot read allows nothing: {text}");
     drop(crowd);
     let end = std::time::Instant::now() + crate::stage::HANG;
     let mut next = Serving::start(home.command(&[]));

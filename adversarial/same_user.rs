@@ -143,6 +143,9 @@ fn t023_a_line_without_an_end_is_cut_at_its_limit() {
     link.hear_line().unwrap();
     link.send(&vec![b'x'; 1_048_576]);
     assert_eq!(link.hear_line(), None);
+    let told = home.command(&["audit", "--json"]).output().unwrap();
+    let told = String::from_utf8(told.stdout).unwrap();
+    assert!(told.contains("is longer than"), "by its length, not because time ran out: {told}");
 }
 
 /// Layer: os/lock. The pid in a stale lock is nobody's business.
