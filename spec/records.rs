@@ -172,12 +172,15 @@ impl Machine {
             }),
             Step::Decline => self.change(|_| false),
             Step::Engage => {
-                self.stop = true;
+                (self.held, self.stop) = (false, true);
                 self.change(|_| true)
             }
             Step::Release => self.change(|trust| core::mem::replace(&mut trust.killed, false)),
             Step::EngageLocked => {
-                self.stop = true;
+                if let Some(trust) = self.counting() {
+                    self.memory = trust.epoch;
+                }
+                (self.held, self.stop) = (false, true);
                 Seen::Unwritten
             }
             Step::EngageUnwritten => {

@@ -421,7 +421,7 @@ fn drive<const FAULT: usize>(config: Config) -> Result<(), String> {
 }
 
 fn config() -> Config {
-    Config { cases: 512, failure_persistence: None, ..Config::default() }
+    Config { cases: 4_096, failure_persistence: None, ..Config::default() }
 }
 
 // SHOWS records-4, records-5, records-6, records-7, records-8, records-9, records-12

@@ -154,10 +154,10 @@ impl AuditLog {
         self.dir.check()?;
         // INVARIANT records-10
         let lock = self.lock()?;
-        let Some(file) = private_file::open(&self.dir, AUDIT_FILE, Access::Append)? else {
+        let Some((file, seen)) = private_file::open(&self.dir, AUDIT_FILE, Access::Append)? else {
             return private_file::replace(&self.dir, &lock, AUDIT_FILE, line);
         };
-        let size = self.drop_torn(&file)?;
+        let size = self.drop_torn(&file, seen.size)?;
         if size + line.len() as u64 > AUDIT_BYTES_MAX as u64 {
             return self.compact(&lock, &file, line);
         }
@@ -180,9 +180,8 @@ impl AuditLog {
     }
 
     /// Cuts off what a writer left that was killed in the middle of a line: it was never a record. Returns the size.
-    fn drop_torn(&self, file: &File) -> Result<u64, OsRefusal> {
+    fn drop_torn(&self, file: &File, size: u64) -> Result<u64, OsRefusal> {
         let path = self.path();
-        let size = private_file::seen(&path, file)?.size;
         let end = match size.checked_sub(1) {
             Some(last) => private_file::byte_at(&path, file, last)?,
             None => b'\n',
@@ -208,7 +207,7 @@ impl AuditLog {
     /// The file that has the name now, from its start; moves the position to its end.
     fn fresh(&self, position: &mut Position) -> Result<Vec<u8>, OsRefusal> {
         *position = Position {
-            file: private_file::open(&self.dir, AUDIT_FILE, Access::Read)?,
+            file: private_file::open(&self.dir, AUDIT_FILE, Access::Read)?.map(|(file, _)| file),
             ..Position::default()
         };
         Ok(position.more(self)?.unwrap_or_default())

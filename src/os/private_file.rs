@@ -13,15 +13,15 @@ use super::OsRefusal;
 use super::files::{self, Seen};
 use super::private_dir::{Access, DirLock, PrivateDir, system};
 
-/// Opens a file that is as ours must be; `None` if there is none.
-pub(super) fn open(dir: &PrivateDir, name: &str, access: Access) -> Result<Option<File>, OsRefusal> {
+/// Opens a file that is as ours must be, and says what was seen of it then; `None` if there is none.
+pub(super) fn open(dir: &PrivateDir, name: &str, access: Access) -> Result<Option<(File, Seen)>, OsRefusal> {
     dir.open.file(name, &dir.path_of(name), access)
 }
 
 /// The content of a plain file, whoever may have written it.
 pub(super) fn salvage(dir: &PrivateDir, name: &str, max: usize) -> Result<Option<Vec<u8>>, OsRefusal> {
     match open(dir, name, Access::Salvage)? {
-        Some(file) => read_open(&dir.path_of(name), &file, max).map(Some),
+        Some((file, seen)) => read_up_to(&dir.path_of(name), &file, seen.size, max).map(Some),
         None => Ok(None),
     }
 }
@@ -29,15 +29,19 @@ pub(super) fn salvage(dir: &PrivateDir, name: &str, max: usize) -> Result<Option
 /// A file's content; `None` if there is no such file. One above `max` bytes is refused.
 pub(super) fn read(dir: &PrivateDir, name: &str, max: usize) -> Result<Option<Vec<u8>>, OsRefusal> {
     match open(dir, name, Access::Read)? {
-        Some(file) => read_open(&dir.path_of(name), &file, max).map(Some),
+        Some((file, seen)) => read_up_to(&dir.path_of(name), &file, seen.size, max).map(Some),
         None => Ok(None),
     }
 }
 
 /// The content of an open file.
 pub(super) fn read_open(path: &Path, file: &File, max: usize) -> Result<Vec<u8>, OsRefusal> {
+    read_up_to(path, file, seen(path, file)?.size, max)
+}
+
+fn read_up_to(path: &Path, file: &File, size: u64, max: usize) -> Result<Vec<u8>, OsRefusal> {
     let too_large = || OsRefusal::TooLarge { path: path.into() };
-    let size = usize::try_from(seen(path, file)?.size).map_err(|_| too_large())?;
+    let size = usize::try_from(size).map_err(|_| too_large())?;
     if size > max {
         return Err(too_large());
     }
@@ -76,7 +80,7 @@ pub(super) fn replace(dir: &PrivateDir, _lock: &DirLock, name: &str, bytes: &[u8
 
 /// Waits until a file and its name are on the disk.
 pub(super) fn sync(dir: &PrivateDir, name: &str) -> Result<(), OsRefusal> {
-    if let Some(file) = open(dir, name, Access::Read)? {
+    if let Some((file, _)) = open(dir, name, Access::Read)? {
         file.sync_all().map_err(|error| OsRefusal::io("make durable", &dir.path_of(name), error))?;
     }
     dir.sync()

@@ -7,8 +7,9 @@ pub type User = u32;
 #[cfg(windows)]
 pub type User = String;
 
-/// Our effective user id.
+/// Our effective user id, which we never change.
 #[cfg(unix)]
 pub fn our_uid() -> User {
-    rustix::process::geteuid().as_raw()
+    static UID: std::sync::OnceLock<User> = std::sync::OnceLock::new();
+    *UID.get_or_init(|| rustix::process::geteuid().as_raw())
 }

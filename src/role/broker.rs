@@ -148,6 +148,7 @@ async fn look_after(service: Arc<Service>, door: Weak<(RunLock, RuntimeDir)>) {
         {
             notice.restored(&door.1.path_of(LOCK_FILE), restored);
         }
+        service.make_room();
         let stamp = service.records.trust.stamp();
         if seen.as_ref() != Some(&stamp) {
             seen = Some(stamp);

@@ -56,7 +56,7 @@ impl OpenDir {
         Ok(Self(fd))
     }
 
-    pub fn file(&self, name: &str, path: &Path, access: Access) -> Result<Option<File>, OsRefusal> {
+    pub fn file(&self, name: &str, path: &Path, access: Access) -> Result<Option<(File, Seen)>, OsRefusal> {
         let direction = match access {
             Access::Read | Access::Salvage => OFlags::RDONLY,
             Access::Append => OFlags::RDWR | OFlags::APPEND,
@@ -81,7 +81,7 @@ impl OpenDir {
                 Access::Read | Access::Append => check_file(path, &stat)?,
                 Access::Salvage => check_plain(path, &stat)?,
             }
-            return Ok(Some(file));
+            return Ok(Some((file, of_stat(&stat))));
         }
         Err(OsRefusal::io("open", path, Errno::BUSY))
     }

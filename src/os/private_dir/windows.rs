@@ -45,7 +45,7 @@ impl OpenDir {
         Ok(Self { path: path.into(), pinned })
     }
 
-    pub fn file(&self, _name: &str, path: &Path, access: Access) -> Result<Option<File>, OsRefusal> {
+    pub fn file(&self, _name: &str, path: &Path, access: Access) -> Result<Option<(File, Seen)>, OsRefusal> {
         let mut options = File::options();
         match access {
             Access::Read | Access::Salvage => options.read(true),
@@ -58,7 +58,8 @@ impl OpenDir {
                     Access::Read | Access::Append => check_file(&file, path)?,
                     Access::Salvage => check_plain(&file, path)?,
                 }
-                Ok(Some(file))
+                let seen = seen(&file, path)?;
+                Ok(Some((file, seen)))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(OsRefusal::io("open", path, error)),

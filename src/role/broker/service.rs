@@ -102,15 +102,20 @@ impl Service {
 
     /// Reads the record afresh. Whatever it forbids has ended when this returns.
     pub fn learn(&self) -> Result<(), Refusal> {
+        self.core.learn(self.records.trust.read())
+    }
+
+    /// Takes no new calls once the program's file was replaced on disk. Each server asks the same of itself at every call.
+    pub fn make_room(&self) {
         if self.records.replaced().is_some() {
             self.core.clients.hand_over();
         }
-        self.core.learn(self.records.trust.read())
     }
 
     /// Attaches a client if it is admitted now. `key` is the proven instance of its process: it names the client's state
     /// in the extension, also after another broker took over.
     pub fn enter(&self, client: Client, key: String, tie: Tie) -> Result<Guest, Refusal> {
+        self.make_room();
         self.learn()?;
         let image = client.path().to_string();
         Ok(Guest { presence: self.core.clients.enter(client, tie)?, key, image })
