@@ -133,12 +133,22 @@ pub const CASES: [Case; 12] = [
     Case::DamagedMark,
 ];
 
+/// What this process knows of an engagement that the record may not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Held {
+    No,
+    /// It holds while the record was last engaged before this epoch.
+    Since(u64),
+    /// The record could not be read then.
+    Unknown,
+}
+
 #[derive(Clone, Debug)]
 pub struct Machine {
     pub record: Record,
     pub mark: Mark,
     /// Engaged in memory alone.
-    pub held: bool,
+    pub held: Held,
     /// Whether a stop lies beside the record.
     pub stop: bool,
     /// The highest epoch that this process has read or written.
@@ -153,7 +163,7 @@ impl Machine {
         Machine {
             record: Record::Missing,
             mark: Mark::Missing,
-            held: false,
+            held: Held::No,
             stop: false,
             memory: 0,
             kept: vec![],
@@ -172,31 +182,31 @@ impl Machine {
             }),
             Step::Decline => self.change(|_| false),
             Step::Engage => {
-                (self.held, self.stop) = (false, true);
+                self.hold();
+                self.stop = true;
                 self.change(|_| true)
             }
             Step::Release => self.change(|trust| core::mem::replace(&mut trust.killed, false)),
             Step::EngageLocked => {
-                if let Some(trust) = self.counting() {
-                    self.memory = trust.epoch;
-                }
-                (self.held, self.stop) = (false, true);
+                self.hold();
+                self.stop = true;
                 Seen::Unwritten
             }
             Step::EngageUnwritten => {
-                self.held = true;
+                // Nothing can be read just then, either.
+                self.held = Held::Unknown;
                 Seen::Unwritten
             }
             Step::CutShort => {
                 let mark = self.mark;
                 let seen = self.change(|_| true);
                 self.mark = mark;
-                (self.held, self.memory) = (false, 0);
+                (self.held, self.memory) = (Held::No, 0);
                 if seen == Seen::Closed { seen } else { Seen::Nothing }
             }
             Step::Recover => self.recover(),
             Step::Restart => {
-                (self.held, self.memory) = (false, 0);
+                (self.held, self.memory) = (Held::No, 0);
                 Seen::Nothing
             }
             Step::Keep | Step::PutBack(_) | Step::RemoveRecord | Step::RemoveMark => self.meddle(step),
@@ -211,9 +221,9 @@ impl Machine {
             Mark::Missing => 0,
         };
         match self.record {
-            Record::Missing if mark.max(self.memory) == 0 => match (self.held, self.stop) {
-                (true, _) => Case::HeldInMemory,
-                (false, true) => Case::Stopped,
+            Record::Missing if mark.max(self.memory) == 0 => match (self.stop, self.is_held(&FIRST_RUN)) {
+                (true, _) => Case::Stopped,
+                (false, true) => Case::HeldInMemory,
                 (false, false) => Case::FirstRun,
             },
             Record::Missing => Case::Gone,
@@ -222,8 +232,8 @@ impl Machine {
             Record::Newer(_) => Case::Newer,
             Record::Good(trust) if trust.epoch < mark.max(self.memory) => Case::BehindMark,
             Record::Good(trust) if trust.epoch > mark => Case::AheadOfMark,
-            Record::Good(_) if self.held => Case::HeldInMemory,
             Record::Good(_) if self.stop => Case::Stopped,
+            Record::Good(trust) if self.is_held(&trust) => Case::HeldInMemory,
             Record::Good(trust) if trust.killed => Case::Killed,
             Record::Good(_) => Case::Good,
         }
@@ -241,15 +251,47 @@ impl Machine {
         }
     }
 
-    fn read(&mut self) -> Seen {
-        let Some(mut trust) = self.counting() else { return Seen::Closed };
+    /// Engaged by this process in the epoch that it knows, or in whatever comes after what it reads first.
+    fn hold(&mut self) {
+        self.see();
+        let since = self.counting().map_or(Held::Unknown, |trust| Held::Since(trust.epoch + 1));
+        self.held = self.held.max(since);
+    }
+
+    fn is_held(&self, trust: &Trust) -> bool {
+        match self.held {
+            Held::No => false,
+            Held::Since(epoch) => trust.engaged < epoch,
+            Held::Unknown => true,
+        }
+    }
+
+    /// What a look at the record teaches this process.
+    fn see(&mut self) {
+        let Some(trust) = self.counting() else { return };
         self.memory = trust.epoch;
+        if self.stop && !trust.killed {
+            self.held = self.held.max(Held::Since(trust.epoch + 1));
+        }
+        self.weigh(&trust);
+    }
+
+    /// What was held meets the record: it is taken for known, or was taken over.
+    fn weigh(&mut self, trust: &Trust) {
+        self.held = match self.held {
+            Held::Unknown => Held::Since(trust.epoch + 1),
+            _ if !self.is_held(trust) => Held::No,
+            held => held,
+        };
+    }
+
+    fn read(&mut self) -> Seen {
+        self.see();
+        let Some(mut trust) = self.counting() else { return Seen::Closed };
         if self.record != Record::Missing {
             self.mark = Mark::At(trust.epoch);
         }
-        if trust.killed {
-            self.held = false;
-        } else if self.held || self.stop {
+        if self.held != Held::No && !trust.killed {
             (trust.killed, trust.engaged) = (true, trust.epoch + 1);
         }
         Seen::State(trust)
@@ -258,8 +300,10 @@ impl Machine {
     fn change(&mut self, change: impl FnOnce(&mut Trust) -> bool) -> Seen {
         let Some(mut trust) = self.counting() else { return Seen::Closed };
         self.memory = trust.epoch;
+        self.weigh(&trust);
+        let is_held = self.stop || self.is_held(&trust);
         trust.epoch += 1;
-        if self.held || self.stop {
+        if is_held {
             (trust.killed, trust.engaged) = (true, trust.epoch);
         }
         if !change(&mut trust) {
@@ -270,7 +314,7 @@ impl Machine {
 
     fn written(&mut self, trust: Trust) -> Seen {
         (self.record, self.mark) = (Record::Good(trust), Mark::At(trust.epoch));
-        (self.held, self.stop, self.memory) = (false, false, trust.epoch);
+        (self.stop, self.memory) = (false, trust.epoch);
         Seen::State(trust)
     }
 

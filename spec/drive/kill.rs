@@ -198,6 +198,7 @@ impl Library {
         }
         if self.fault == Fault::AQuestionBeforeAStopReleases {
             self.forget_stop();
+            self.restart();
         }
         let Ok(present) = grant.answered(words) else { return Seen::Refused };
         self.change(|state| release(state, &present))
@@ -263,6 +264,10 @@ impl Library {
         std::fs::write(self.file("trust.json"), "{").unwrap();
     }
 
+    fn restart(&mut self) {
+        self.store = TrustStore::open(&Self::environment(&self.temp)).unwrap();
+    }
+
     fn forget_stop(&self) {
         ["stop", ".stop.taken"].iter().for_each(|name| drop(std::fs::remove_file(self.file(name))));
     }
@@ -295,6 +300,7 @@ impl World for Library {
             Step::Change => {
                 if self.fault == Fault::TheStopIsLostInAChange {
                     self.forget_stop();
+                    self.restart();
                 }
                 if self.store.read().is_err() {
                     return self.change(|_| Ok(()));
@@ -307,7 +313,7 @@ impl World for Library {
                 Seen::Done
             }
             Step::Restart => {
-                self.store = TrustStore::open(&Self::environment(&self.temp)).unwrap();
+                self.restart();
                 if self.fault == Fault::ARestartReleases {
                     self.force_off();
                 }

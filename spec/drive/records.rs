@@ -218,6 +218,9 @@ impl World {
 
     fn step(&mut self, step: Step) -> Seen {
         let mark = std::fs::read(self.mark()).ok();
+        if self.fault == Fault::TheStopIsForgotten && step == Step::Restart {
+            self.forget_stop();
+        }
         if self.fault == Fault::AReadEpochIsForgotten {
             self.store = open(self.home.path());
         }
@@ -244,9 +247,6 @@ impl World {
                 let busy = StateDir::open(&environment(self.home.path())).unwrap();
                 let _lock = busy.lock(Duration::ZERO).unwrap();
                 assert!(matches!(self.store.engage_within(Duration::ZERO), Hold::Stop(_)));
-                if self.fault == Fault::TheStopIsForgotten {
-                    self.forget_stop();
-                }
                 Seen::Unwritten
             }
             Step::EngageUnwritten => {
@@ -400,7 +400,7 @@ impl<const FAULT: usize> StateMachineTest for Driven<FAULT> {
         if world.fault == Fault::None {
             *TRIED.lock().unwrap().entry((world.case, kind(step))).or_default() += 1;
         }
-        assert_eq!(world.step(step), machine.last, "{step:?} in {:?}", world.case);
+        assert_eq!(world.step(step), machine.last, "{step:?} in {:?}: {:?}", world.case, machine.steps);
         world.case = machine.case();
         world
     }

@@ -148,17 +148,12 @@ impl TrustStore {
     // INVARIANT kill-7
     pub fn read(&self) -> Result<TrustState, Refusal> {
         let inner = &*self.inner;
-        let latched = inner.latch.engaged();
-        // INVARIANT kill-9
-        let stopped = stop::stands(&inner.dir).map_err(|refusal| Damage::Folder(refusal).refusal())?;
-        let Found { mut state, unmarked } = inner.inspect().map_err(|damage| damage.refusal())?;
+        let Found { mut state, unmarked } = inner.look().map_err(|damage| damage.refusal())?;
         if unmarked {
             inner.heal();
         }
         // INVARIANT records-9
-        if state.killed {
-            inner.latch.written(latched);
-        } else if stopped || inner.latch.holds() {
+        if inner.latch.holds(&state) && !state.killed {
             state.killed = true;
             // As the next change will write it, so that everything begun before is void.
             state.engaged = state.epoch.saturating_add(1);
@@ -169,8 +164,9 @@ impl TrustStore {
     /// The record, after whatever else holds the switch on is in it: nothing but the person's answer can be missing then.
     pub fn settled(&self) -> Result<TrustState, Refusal> {
         let stop = || stop::stands(&self.inner.dir).map_err(|refusal| unwritten(&refusal));
-        if !stop()? && !self.inner.latch.holds() {
-            return self.read();
+        let state = self.read()?;
+        if !stop()? && !self.inner.latch.is_engaged() {
+            return Ok(state);
         }
         let state = self.change(|_| Ok(()))?;
         if !stop()? {
@@ -199,35 +195,32 @@ impl TrustStore {
         let inner = &*self.inner;
         // INVARIANT records-5
         let lock = inner.dir.lock(patience).map_err(|refusal| unwritten(&refusal))?;
-        let latched = inner.latch.engaged();
         let stopped = stop::take(&inner.dir, &lock).map_err(|refusal| unwritten(&refusal))?;
         let before = inner.inspect().map_err(|damage| damage.refusal())?.state;
+        let is_held = inner.latch.holds(&before) || stopped;
         let next = before.changed(|state| {
-            if stopped || inner.latch.holds() {
+            if is_held {
                 kill::engage(state);
             }
             change(state)
         })?;
         inner.write(&lock, &next).inspect_err(|_| {
             if next.killed {
-                inner.latch.engage();
+                inner.latch.engage(next.epoch);
             }
         })?;
-        inner.taken_over(&lock, latched);
+        inner.clear_stop(&lock);
         Ok(next)
     }
 
     /// Engages the kill switch. It holds in this process before anything is waited for, and in every other as soon as the
     /// stop lies there. `patience` is for whoever changes the record now.
     pub fn engage_within(&self, patience: Duration) -> Hold {
-        let is_on = self.read().is_ok_and(|state| state.killed);
+        let before = self.read().ok();
+        let is_on = before.as_ref().is_some_and(|state| state.killed);
         let engaged = if is_on { Engaged::Already } else { Engaged::Now };
-        let latch = &self.inner.latch;
-        latch.engage();
+        self.inner.latch.engage(before.map_or(Latch::UNKNOWN, |state| state.epoch.saturating_add(1)));
         let stop = stop::put(&self.inner.dir);
-        if stop.is_ok() {
-            latch.written(latch.engaged());
-        }
         let written = self.change_within(patience, |state| {
             kill::engage(state);
             Ok(())
@@ -249,7 +242,6 @@ impl TrustStore {
     pub fn recover(&self) -> Result<TrustState, Refusal> {
         let inner = &*self.inner;
         let lock = inner.dir.lock(inner.patience).map_err(|refusal| unwritten(&refusal))?;
-        let latched = inner.latch.engaged();
         if let Some(newer) = inner.newer() {
             return Err(newer.refusal());
         }
@@ -267,7 +259,7 @@ impl TrustStore {
         inner.highest.store(state.epoch, Ordering::SeqCst);
         // A mark that stays unreadable would refuse the recovered record too.
         inner.raise(&lock, state.epoch).map_err(|refusal| unwritten(&refusal))?;
-        inner.taken_over(&lock, latched);
+        inner.clear_stop(&lock);
         Ok(state)
     }
 
@@ -291,7 +283,7 @@ impl TrustStore {
             record: stamp(&inner.dir, TRUST_FILE),
             mark: inner.mark.as_ref().and_then(|dir| stamp(dir, EPOCH_MARK_FILE)),
             in_place: inner.in_place().is_ok(),
-            stopped: inner.latch.holds() || stop::stands(&inner.dir).unwrap_or(true),
+            stopped: inner.latch.is_engaged() || stop::stands(&inner.dir).unwrap_or(true),
         }
     }
 }
@@ -301,6 +293,22 @@ impl Inner {
     fn in_place(&self) -> Result<(), OsRefusal> {
         self.dir.check()?;
         self.mark.as_ref().map_or(Ok(()), PrivateDir::check)
+    }
+
+    /// The record, once it is seen whether a stop stands beside it. What it says of one that was taken over while we
+    /// looked counts.
+    // INVARIANT kill-9
+    fn look(&self) -> Result<Found, Damage> {
+        let stopped = stop::stands(&self.dir).map_err(Damage::Folder)?;
+        let found = self.inspect()?;
+        if !stopped || found.state.killed {
+            return Ok(found);
+        }
+        if !stop::stands(&self.dir).map_err(Damage::Folder)? {
+            return self.inspect();
+        }
+        self.latch.engage(found.state.epoch.saturating_add(1));
+        Ok(found)
     }
 
     /// The mark first: records are written before their marks, so an honest record read later is never behind it.
@@ -326,9 +334,8 @@ impl Inner {
         Ok(Found { unmarked: self.mark.is_some() && mark < state.epoch, state })
     }
 
-    /// What held the switch on is in the record now, or was released in it.
-    fn taken_over(&self, lock: &DirLock, latched: u64) {
-        self.latch.written(latched);
+    /// What it held is in the record now.
+    fn clear_stop(&self, lock: &DirLock) {
         if let Err(refusal) = stop::clear(&self.dir, lock) {
             log::warn(format_args!("the kill switch stays on: {refusal}"));
         }
@@ -478,29 +485,38 @@ fn stamp(dir: &PrivateDir, name: &str) -> Option<Seen> {
     private_file::seen_at(dir, name).ok()?
 }
 
-/// How often the switch was engaged in memory alone, and up to which of these the record has taken it over.
+/// What this process has seen of the switch beside the record: that it was asked to engage it, or that a stop stood there.
+/// It holds until the record says that the switch was engaged after that, whoever may have removed the stop since.
 #[derive(Debug, Default)]
 struct Latch {
-    engaged: AtomicU64,
-    written: AtomicU64,
+    /// Holds while the record was last engaged before this epoch; 0 for nothing, [`Latch::UNKNOWN`] until the record can
+    /// be read.
+    since: AtomicU64,
 }
 
 impl Latch {
-    fn engage(&self) {
-        self.engaged.fetch_add(1, Ordering::SeqCst);
+    const UNKNOWN: u64 = u64::MAX;
+
+    /// Holds until the record was engaged in this epoch or after it.
+    fn engage(&self, since: u64) {
+        self.since.fetch_max(since, Ordering::SeqCst);
     }
 
-    fn engaged(&self) -> u64 {
-        self.engaged.load(Ordering::SeqCst)
+    fn is_engaged(&self) -> bool {
+        self.since.load(Ordering::SeqCst) != 0
     }
 
-    /// Everything up to `count`, taken before the record was read, is in the record.
-    fn written(&self, count: u64) {
-        self.written.fetch_max(count, Ordering::SeqCst);
-    }
-
-    fn holds(&self) -> bool {
-        self.written.load(Ordering::SeqCst) < self.engaged()
+    /// Whether it holds against this record, which was read after whatever engaged it.
+    fn holds(&self, state: &TrustState) -> bool {
+        let next = state.epoch.saturating_add(1);
+        let known = self.since.compare_exchange(Self::UNKNOWN, next, Ordering::SeqCst, Ordering::SeqCst);
+        let since = if known.is_ok() { next } else { self.since.load(Ordering::SeqCst) };
+        if since == 0 || since > state.engaged {
+            return since != 0;
+        }
+        // Unless it was engaged anew meanwhile.
+        let _ = self.since.compare_exchange(since, 0, Ordering::SeqCst, Ordering::SeqCst);
+        self.is_engaged()
     }
 }
 

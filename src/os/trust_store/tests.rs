@@ -351,6 +351,26 @@ fn a_stop_that_comes_while_another_is_taken_over_stays() {
     assert!(refused.message.contains("/stop"), "{}", refused.message);
 }
 
+#[test]
+fn a_process_that_saw_a_stop_is_held_by_it_although_somebody_removes_it() {
+    let place = Place::new();
+    place.store.change(empty_list).unwrap();
+    let [seen, late] = [open(place.temp.path()), open(place.temp.path())];
+    let busy = place.store.inner.dir.lock(Duration::ZERO).unwrap();
+    assert!(matches!(place.store.engage_within(Duration::ZERO), Hold::Stop(_)));
+    assert!(seen.read().unwrap().killed);
+    std::fs::remove_file(place.temp.path().join("state/genkan/stop")).unwrap();
+    assert!(seen.read().unwrap().killed && place.store.read().unwrap().killed);
+    assert!(!late.read().unwrap().killed, "who starts afterwards cannot know");
+    drop(busy);
+    // What either of them writes next says so to everybody; and it is released as any other.
+    assert!(seen.change(|_| Ok(())).unwrap().killed);
+    let state = late.change(off).unwrap();
+    for store in [&seen, &place.store, &late] {
+        assert_eq!(store.read().as_ref(), Ok(&state));
+    }
+}
+
 fn off(state: &mut TrustState) -> Result<(), Refusal> {
     state.killed = false;
     Ok(())
