@@ -6,6 +6,7 @@
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatxFlags};
@@ -146,8 +147,7 @@ fn search(process: &Process, wanted: &[Wanted], found: &mut Vec<Process>) -> Res
         if pid == process.pid() {
             continue;
         }
-        // What may not be looked at, or has ended meanwhile, is passed over: it is another user's, or hides itself.
-        let Some((folder, descriptors)) = descriptors(pid) else { continue };
+        let Some((folder, descriptors)) = passable(descriptors(pid))? else { continue };
         if look(descriptors, wanted, &mut held, &mut left)? && !found.iter().any(|one| one.pid() == pid) {
             let holder = Process::pin(pid)?;
             // The folder in which it was found must still be the pinned process's.
@@ -163,7 +163,7 @@ fn search(process: &Process, wanted: &[Wanted], found: &mut Vec<Process>) -> Res
 }
 
 fn pids() -> Result<Vec<u32>, OsRefusal> {
-    let path = std::path::Path::new("/proc");
+    let path = Path::new("/proc");
     let refused = |error: std::io::Error| OsRefusal::io("read", path, error);
     let mut pids = Vec::new();
     for entry in std::fs::read_dir(path).map_err(refused)? {
@@ -178,11 +178,21 @@ fn pids() -> Result<Vec<u32>, OsRefusal> {
 }
 
 /// A process's folder, and in it the one of its descriptors.
-fn descriptors(pid: u32) -> Option<(OwnedFd, OwnedFd)> {
-    let folder = proc_folder(pid).ok()?;
+fn descriptors(pid: u32) -> Result<(OwnedFd, OwnedFd), Errno> {
+    let folder = proc_folder(pid)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let descriptors = rustix::fs::openat(&folder, "fd", flags, Mode::empty()).ok()?;
-    Some((folder, descriptors))
+    let descriptors = rustix::fs::openat(&folder, "fd", flags, Mode::empty())?;
+    Ok((folder, descriptors))
+}
+
+/// What may not be looked at, or has ended meanwhile, is passed over: it is another user's, or hides itself. Every other
+/// failure is our own, such as too many open files, and would pass over a holder that can be seen.
+fn passable<T>(looked: Result<T, Errno>) -> Result<Option<T>, OsRefusal> {
+    match looked {
+        Ok(seen) => Ok(Some(seen)),
+        Err(Errno::NOENT | Errno::SRCH | Errno::ACCESS | Errno::PERM) => Ok(None),
+        Err(error) => Err(OsRefusal::io("read", Path::new("/proc"), std::io::Error::from(error))),
+    }
 }
 
 /// Whether one of the descriptors is wanted. Only their names are read: files on somebody's own file system stay untouched.
@@ -194,15 +204,16 @@ fn look(
 ) -> Result<bool, OsRefusal> {
     let mut any = false;
     let mut name = Vec::new();
-    let Ok(entries) = Dir::read_from(&descriptors) else { return Ok(false) };
+    let Some(entries) = passable(Dir::read_from(&descriptors))? else { return Ok(false) };
     for entry in entries {
-        let Ok(entry) = entry else { break };
+        let Some(entry) = passable(entry)? else { break };
+        if entry.file_name().to_bytes().starts_with(b".") {
+            continue;
+        }
         *left =
             left.checked_sub(1).ok_or_else(|| no_client("there are too many open files to look through"))?;
-        let Ok(link) = rustix::fs::readlinkat(&descriptors, entry.file_name(), std::mem::take(&mut name))
-        else {
-            continue;
-        };
+        let link = rustix::fs::readlinkat(&descriptors, entry.file_name(), std::mem::take(&mut name));
+        let Some(link) = passable(link)? else { continue };
         for (wanted, held) in wanted.iter().zip(held.iter_mut()) {
             if link.as_bytes() == wanted.name.as_bytes()
                 && wanted.not.is_none_or(|own| mode(&descriptors, entry.file_name()) != Some(own))
