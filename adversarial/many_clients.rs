@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use genkan::base::limits::{
-    ATTACHED_CLIENTS_MAX, CLIENT_CALLS_MAX, FILL_BYTES_MAX, HAND_OVER_MS, OPEN_BYTES_MAX,
+    ATTACHED_CLIENTS_MAX, CLIENT_CALLS_MAX, FILL_BYTES_MAX, HAND_OVER_MS, LAST_LINES_MS, OPEN_BYTES_MAX,
 };
 use genkan::os::runtime_dir::Environment;
 use genkan::os::trust_store::TrustStore;
@@ -14,6 +14,7 @@ use genkan::wire::client::Sha256;
 use serde_json::{Value, json};
 use sha2::Digest as _;
 
+use crate::files::held;
 use crate::stage::{Home, Host, Serving, done};
 
 /// The next request that reaches the extension, whatever the host says of itself meanwhile.
@@ -148,7 +149,7 @@ fn a_broker_told_to_end_lets_dispatched_calls_end_and_hands_the_rest_over() {
     let grace = std::time::Duration::from_millis(HAND_OVER_MS.into());
     for signal in ["TERM", "INT"] {
         // On a machine that stands still for longer than the broker waits, nothing is shown: then once more.
-        while !hands_over(signal, grace) {}
+        assert!((0..10).any(|_| hands_over(signal, grace)), "{signal}: the machine never kept up");
     }
 
     fn hands_over(signal: &str, grace: std::time::Duration) -> bool {
@@ -162,7 +163,11 @@ fn a_broker_told_to_end_lets_dispatched_calls_end_and_hands_the_rest_over() {
         first.signal(signal);
         home.await_closed_door();
         second.ask(2, "tab_focus", &focus(2));
+        // The answer is there, and its record cannot be written for longer than last words may take.
+        let busy = held(&home.path().join(".local/state/genkan"));
         host.say(&done(id(&sent), "in time"));
+        std::thread::sleep(std::time::Duration::from_millis(u64::from(LAST_LINES_MS) + 300));
+        busy.ends();
         let answer = second.answer().unwrap();
         if told.elapsed() > grace {
             return false;

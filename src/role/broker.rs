@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, watch};
 use tokio::task::{AbortHandle, JoinHandle};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
 use crate::base::identity::{LOCK_FILE, SOCKET_FILE};
 use crate::base::limits::{HAND_OVER_MS, LAST_LINES_MS, TRUST_TICK_MS};
@@ -90,10 +90,13 @@ impl Broker {
         self.open.send_replace(false);
         let clients = &self.service.core.clients;
         clients.hand_over();
-        let _ = timeout(ms(HAND_OVER_MS), clients.quiet()).await;
+        let end = Instant::now() + ms(HAND_OVER_MS);
+        let _ = timeout_at(end, clients.quiet()).await;
         clients.close(&Refusal::plain(Code::ConnectionLost));
         self.service.core.session.detach_all();
-        let _ = timeout(ms(LAST_LINES_MS), &mut *self.accepting.lock().await).await;
+        // What has its answer is still written down, which may take long on a busy disk, and then told.
+        let end = end.max(Instant::now() + ms(LAST_LINES_MS));
+        let _ = timeout_at(end, &mut *self.accepting.lock().await).await;
     }
 }
 

@@ -16,7 +16,9 @@ use tokio::time::timeout;
 
 use super::connection::{BridgeLines, say_last};
 use super::service::{Call, Guest, Service, Tie};
-use crate::base::limits::{CLIENT_OPEN_CALLS_MAX, LAST_LINES_MS, PROGRESS_STATES_MAX, RELAY_LINE_BYTES_MAX};
+use crate::base::limits::{
+    CLIENT_OPEN_CALLS_MAX, HAND_OVER_MS, LAST_LINES_MS, PROGRESS_STATES_MAX, RELAY_LINE_BYTES_MAX,
+};
 use crate::base::refusal::{Code, Refusal};
 use crate::bridge::catalogue;
 use crate::bridge::clients::End;
@@ -154,10 +156,10 @@ impl Relay {
         }
     }
 
-    /// Every call has been ended with its reason; those are still told.
+    /// Every call has been ended, with its answer or its reason; those are still written down and told.
     async fn last_words(&mut self) {
         let told = async { while self.running.join_next().await.is_some() {} };
-        let _ = timeout(Duration::from_millis(LAST_LINES_MS.into()), told).await;
+        let _ = timeout(Duration::from_millis(HAND_OVER_MS.into()), told).await;
     }
 }
 
