@@ -216,6 +216,14 @@ pub const TERMINAL_WAIT_MS: u32 = 120_000;
 pub const TERMINAL_LINE_BYTES_MAX: usize = 512;
 /// Paired clients.
 pub const CLIENTS_MAX: usize = 64;
+/// Milliseconds that any field of the policy may say: one day.
+pub const POLICY_MS_MAX: u64 = 86_400_000;
+/// Tools that the policy may switch off by name.
+pub const POLICY_TOOLS_MAX: usize = 256;
+/// Bytes of the name of a tool in the policy.
+pub const POLICY_TOOL_BYTES_MAX: usize = 128;
+/// Bytes of a policy document: every name at its longest, and escaped.
+pub const POLICY_BYTES_MAX: usize = 262_144;
 /// Characters of a path that a sentence shows.
 pub const PATH_SHOWN_CHARS_MAX: usize = 256;
 /// Characters of the words in one record of the audit log.

@@ -4,5 +4,6 @@ pub mod admission;
 pub mod audit;
 pub mod kill;
 pub mod pairing;
+pub mod policy;
 pub mod presence;
 pub mod state;
