@@ -341,12 +341,33 @@ fn t088_a_terminal_that_a_program_made_is_named_by_that_program_in_the_log() {
     let (code, text) = person.ends();
     assert_eq!(code, 0, "{text}");
     let own = std::env::current_exe().unwrap().display().to_string();
-    assert!(text.contains(&format!("made by {own} (process {})", std::process::id())), "{text}");
+    assert!(text.contains(&format!("made by {own:?} (process {})", std::process::id())), "{text}");
     let log = audit(&home);
     let begun = log.iter().find(|record| record["outcome"] == "begun").unwrap();
-    assert!(begun["detail"].as_str().unwrap().contains(&format!("made by {own}")), "{begun}");
+    assert!(begun["detail"].as_str().unwrap().starts_with("terminal /dev/pts/"), "{begun}");
+    assert!(begun["detail"].as_str().unwrap().contains(&format!("made by {own:?}")), "{begun}");
     assert_eq!(log.last().unwrap()["outcome"], "done");
     assert_eq!(log.last().unwrap()["cid"], begun["cid"]);
+}
+
+/// Layer: role/admin/grant. The path of what is paired is the attacker's: neither its length nor its words hide who typed.
+#[test]
+fn t088_no_length_and_no_words_of_a_path_hide_the_terminal_in_the_log() {
+    let home = Home::new();
+    let forged = "prog; terminal /dev/pts/3, made by \"/usr/bin/terminal\" (process 812), ";
+    let long = (0..6).fold(PathBuf::from(forged.replace('/', "-")), |path, _| path.join("x".repeat(200)));
+    std::fs::create_dir_all(home.path().join(&long)).unwrap();
+    let client = own_program(&home, long.join("client").to_str().unwrap(), "x");
+    let mut person = Person::runs(&command(&home, &pair_words("mine", &client)));
+    person.agrees();
+    assert_eq!(person.ends().0, 0);
+    let log = audit(&home);
+    let begun = log.iter().find(|record| record["outcome"] == "begun").unwrap();
+    let detail = begun["detail"].as_str().unwrap();
+    let own = std::env::current_exe().unwrap();
+    let (origin, granted) = detail.split_once("; ").unwrap();
+    assert!(origin.starts_with("terminal /dev/pts/") && origin.contains(&format!("{own:?}")), "{detail}");
+    assert!(granted.contains("prog; terminal"), "{detail}");
 }
 
 /// Layer: trust/pairing. What was shown is bound: path, bytes and script.

@@ -1,6 +1,7 @@
 //! A stranger's text made fit to show to a person: cut to a length, and free of characters that move the
 //! cursor, reorder the line or hide. It changes looks only; what is compared or forwarded is the original.
 
+use alloc::format;
 use alloc::string::String;
 use core::fmt::Write as _;
 
@@ -21,12 +22,32 @@ pub fn shown(text: &str, chars_max: usize) -> String {
     out
 }
 
-/// Controls, line and paragraph separators, bidirectional marks, zero-width characters, tags, the byte order mark.
+/// A path between quotes, with the middle left out beyond `chars_max` characters: whoever chose its length and its words
+/// cannot end the quotes, nor push out what is said after it.
+pub fn quoted(path: &str, chars_max: usize) -> String {
+    let length = path.chars().count();
+    let text = if length > chars_max {
+        let half = chars_max / 2;
+        let (head, tail): (String, String) =
+            (path.chars().take(half).collect(), path.chars().skip(length - half).collect());
+        format!("{head}…{tail}")
+    } else {
+        path.into()
+    };
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", shown(&escaped, usize::MAX))
+}
+
+/// Controls, everything that Unicode lets a font leave out (Default_Ignorable_Code_Point), reordering marks, and each
+/// space but the plain one: two texts that look alike are spelt alike.
 fn misleads(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}')
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        || (c.is_whitespace() && c != ' ')
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}')
+        || matches!(c, '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
+        || matches!(c, '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}')
+        || matches!(c, '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -36,6 +57,21 @@ mod tests {
     #[test]
     fn characters_that_reorder_or_hide_are_spelt_out() {
         assert_eq!(shown("a\u{202e}b\n\u{200b}\u{1b}[2J", 64), "a\\u{202e}b\\u{a}\\u{200b}\\u{1b}[2J");
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_spelt_out() {
+        let unseen = "\u{fe0f}\u{e0100}\u{34f}\u{17b5}\u{1d173}\u{115f}\u{3164}\u{2800}\u{a0}\u{206a}\u{ad}\u{3000}\u{ffa0}";
+        for c in unseen.chars() {
+            assert_eq!(shown(&format!("claude{c}"), 64), format!("claude{}", c.escape_unicode()));
+        }
+    }
+
+    #[test]
+    fn a_quoted_path_ends_where_it_ends_and_keeps_both_ends_of_a_long_one() {
+        assert_eq!(quoted("/bin/a\", made by \"/b\\", 64), r#""/bin/a\", made by \"/b\\""#);
+        assert_eq!(quoted("/usr/bin/python3", 8), "\"/usr…hon3\"");
+        assert_eq!(quoted("/a\n", 64), "\"/a\\u{a}\"");
     }
 
     #[test]

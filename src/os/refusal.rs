@@ -185,7 +185,8 @@ impl core::fmt::Display for OsRefusal {
             Self::TooOpen { path, mode, wanted } => {
                 write!(
                     f,
-                    "{path:?} has mode {mode:04o}, so others may reach it; run chmod {wanted:04o} on it"
+                    "{path:?} has mode {mode:04o}{}; run chmod {wanted:04o} on it",
+                    if mode & 0o077 == 0 { ", and must have another" } else { ", so others may reach it" }
                 )
             }
             Self::Reachable { path, who } => {
@@ -247,7 +248,10 @@ impl core::fmt::Display for OsRefusal {
                 f,
                 "could not measure {what}: {why}; genkan trusts nothing that it cannot measure, and needs /proc for it"
             ),
-            Self::Io { doing, path, error, .. } => write!(f, "could not {doing} {path:?}: {error}"),
+            Self::Io { doing, path, kind, error } => {
+                let remedy = if *kind == std::io::ErrorKind::IsADirectory { "; move it away" } else { "" };
+                write!(f, "could not {doing} {path:?}: {error}{remedy}")
+            }
         }
     }
 }

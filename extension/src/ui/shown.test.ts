@@ -4,6 +4,7 @@ import { address, isInternational, oneLine } from './shown';
 test.each([
   ['Pay\u202e001$', 'Pay⟨U+202E⟩001$'],
   ['Pay\u200bNow', 'Pay⟨U+200B⟩Now'],
+  ['Pay\u2800Now', 'Pay Now'],
   ['a\u2066b\u2069', 'a⟨U+2066⟩b⟨U+2069⟩'],
   ['Delete\n\nAllow me', 'Delete ⏎ ⏎ Allow me'],
   ['a\u2028b', 'a⟨U+2028⟩b'],

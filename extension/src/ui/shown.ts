@@ -6,7 +6,8 @@ import { classify } from '../gate/origin';
 
 // Controls, line and paragraph separators, everything a renderer leaves out, private and unassigned characters.
 const UNSHOWN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
-const ODD_SPACES = /[\p{Zs}\t]+/gu;
+// The blank of Braille is a letter to Unicode and nothing to the eye.
+const ODD_SPACES = /[\p{Zs}\t\u2800]+/gu;
 
 /** One line: white space folded, what cannot be seen named by its number, cut with an ellipsis. */
 export function oneLine(text: string, max: number): string {

@@ -119,9 +119,16 @@ pub fn columns() -> Option<usize> {
 mod origin {
     use std::path::Path;
 
+    use crate::base::shown::quoted;
+
     /// First device number of the terminals that programs make.
     const PTS_MAJOR: u32 = 136;
     const PTS_MAJORS: u32 = 8;
+    /// Characters of a maker's path, and makers by name: all of them fit into one record of the log, before what is granted.
+    const MAKER_CHARS_MAX: usize = 96;
+    const MAKERS_MAX: usize = 4;
+    /// Generations in which the maker is looked for.
+    const ANCESTORS_MAX: usize = 32;
 
     pub fn of_this_process() -> String {
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -129,7 +136,7 @@ mod origin {
             Some((major, minor)) if (PTS_MAJOR..PTS_MAJOR + PTS_MAJORS).contains(&major) => {
                 let index = (major - PTS_MAJOR) * 256 + minor;
                 let made = makers(index);
-                let by = if made.is_empty() { "a program out of sight".into() } else { made.join(", ") };
+                let by = if made.is_empty() { "a program out of sight".into() } else { list(&made) };
                 format!("/dev/pts/{index}, made by {by}")
             }
             Some((major, minor)) => format!("device {major}:{minor}"),
@@ -143,16 +150,37 @@ mod origin {
         (packed != 0).then_some(((packed >> 8) & 0xfff, (packed & 0xff) | ((packed >> 12) & 0xf_ff00)))
     }
 
-    /// Who holds the other end of this terminal.
+    /// Who holds the other end of this terminal; who started this process comes first, as decoys seldom did.
     fn makers(index: u32) -> Vec<String> {
         let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
         let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        pids.filter(|pid| *pid != std::process::id() && holds(*pid, index)).map(image).collect()
+        let mut makers: Vec<u32> =
+            pids.filter(|pid| *pid != std::process::id() && holds(*pid, index)).collect();
+        let ancestors = ancestors();
+        makers.sort_by_key(|pid| ancestors.iter().position(|one| one == pid).unwrap_or(usize::MAX));
+        makers.into_iter().map(image).collect()
+    }
+
+    fn ancestors() -> Vec<u32> {
+        let parent = |pid: &u32| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+        };
+        std::iter::successors(Some(std::process::id()), parent).take(ANCESTORS_MAX).collect()
     }
 
     fn image(pid: u32) -> String {
         let image = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-        format!("{} (process {pid})", image.display())
+        format!("{} (process {pid})", quoted(&image.to_string_lossy(), MAKER_CHARS_MAX))
+    }
+
+    /// The first few, and how many there are beside them: a maker that hides among others is at least counted.
+    fn list(made: &[String]) -> String {
+        let shown = made.iter().take(MAKERS_MAX).cloned().collect::<Vec<_>>().join(", ");
+        match made.len().saturating_sub(MAKERS_MAX) {
+            0 => shown,
+            more => format!("{shown} and {more} more"),
+        }
     }
 
     fn holds(pid: u32, index: u32) -> bool {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{now_ms, warn};
-use crate::base::limits::TERMINAL_WAIT_MS;
+use crate::base::limits::{PATH_SHOWN_CHARS_MAX, TERMINAL_WAIT_MS};
 use crate::base::refusal::{Code, Refusal};
-use crate::base::shown::shown;
+use crate::base::shown::quoted;
 use crate::os::audit_log::AuditLog;
 use crate::os::peer;
 use crate::os::random;
@@ -46,15 +46,15 @@ pub fn grant<T>(
     let (present, origin) = match ask(question, grant) {
         Ok(answer) => answer,
         Err((refusal, origin)) => {
-            let mut record = record(AuditOutcome::Refused, format!("{detail}; {}", origin.text()));
+            let mut record = record(AuditOutcome::Refused, format!("{}; {detail}", origin.text()));
             record.auth = origin.auth();
             record.code = Some(refusal.code);
             log.append(&record)?;
             return Err(refusal);
         }
     };
-    // The yes is on disk before anything comes of it.
-    log.append(&by_terminal(record(AuditOutcome::Begun, format!("{detail}; {}", origin.text()))))?;
+    // The yes is on disk before anything comes of it. Where it was typed comes first, so that no long name cuts it off.
+    log.append(&by_terminal(record(AuditOutcome::Begun, format!("{}; {detail}", origin.text()))))?;
     let done = commit(&present);
     let (outcome, code) = match &done {
         Ok(_) => (AuditOutcome::Done, None),
@@ -94,7 +94,7 @@ impl Origin {
 /// The yes, and where it was typed.
 fn ask(question: &str, grant: Grant) -> Result<(Present, Origin), (Refusal, Origin)> {
     let terminal = Terminal::open().map_err(|refusal| (denied(&refusal), Origin::None(no_terminal())))?;
-    let origin = Origin::Terminal(format!("terminal {}", shown(&terminal.origin(), usize::MAX)));
+    let origin = Origin::Terminal(format!("terminal {}", terminal.origin()));
     let question = format!("{question}\nAsked at {}.\nType exactly: {}\n", origin.text(), grant.phrase());
     let typed = terminal.ask(&question, Duration::from_millis(TERMINAL_WAIT_MS.into()));
     match typed.map_err(|refusal| denied(&refusal)).and_then(|typed| grant.answered(&typed)) {
@@ -110,5 +110,5 @@ fn denied(refusal: &TerminalRefusal) -> Refusal {
 /// Who tried without a terminal.
 fn no_terminal() -> String {
     let parent = peer::parent().image.unwrap_or_default();
-    format!("no terminal, started by {}", parent.display())
+    format!("no terminal, started by {}", quoted(&parent.to_string_lossy(), PATH_SHOWN_CHARS_MAX))
 }

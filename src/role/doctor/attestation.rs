@@ -39,6 +39,11 @@ fn means() -> Finding {
         Some(1) => "programs of yours may debug what they start",
         Some(_) => "no program of yours may debug another",
     };
+    let typing = if sight.terminal_injection {
+        "programs in a terminal's session may type there"
+    } else {
+        "no program may type into a terminal it did not make"
+    };
     if !sight.dumpable {
         Finding::problem(subject, "hidden", "genkan's own processes cannot measure each other")
             .remedy("make the program's file readable for you (chmod u+r)")
@@ -46,7 +51,7 @@ fn means() -> Finding {
         Finding::problem(subject, "blind", "the kernel does not say whose socket a client uses")
             .remedy("have root load the kernel module unix_diag")
     } else {
-        Finding::ok(subject, &format!("{peers}; {debugging}"))
+        Finding::ok(subject, &format!("{peers}; {debugging}; {typing}"))
     }
 }
 

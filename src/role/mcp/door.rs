@@ -12,8 +12,9 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::caller::Entrance;
-use crate::base::limits::{ELECT_MS, ELECT_PAUSE_MS, HAND_OVER_MS, LAST_LINES_MS};
+use crate::base::limits::{ELECT_MS, ELECT_PAUSE_MS, HAND_OVER_MS, LAST_LINES_MS, PATH_SHOWN_CHARS_MAX};
 use crate::base::refusal::{Code, Refusal};
+use crate::base::shown::quoted;
 use crate::bridge::clients::{End, ending};
 use crate::os::lock::{Acquired, RunLock};
 use crate::os::log;
@@ -216,8 +217,9 @@ impl Door {
         self.records()?.note(kind, Surface::Core, outcome, |mut record| {
             record.code = refused.map(|refusal| refusal.code);
             record.cid = Some(self.instance.clone());
-            let programs: Vec<_> = client.holders().iter().map(|holder| holder.image.path.as_str()).collect();
-            record.with_detail(&programs.join(", "))
+            let programs =
+                client.holders().iter().map(|holder| quoted(&holder.image.path, PATH_SHOWN_CHARS_MAX));
+            record.with_detail(&programs.collect::<Vec<_>>().join(", "))
         })?;
         self.is_noted.store(refused.is_none(), Ordering::SeqCst);
         Ok(())

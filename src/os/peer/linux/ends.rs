@@ -148,7 +148,12 @@ fn search(process: &Process, wanted: &[Wanted], found: &mut Vec<Process>) -> Res
             continue;
         }
         let Some((folder, descriptors)) = passable(descriptors(pid))? else { continue };
-        if look(descriptors, wanted, &mut held, &mut left)? && !found.iter().any(|one| one.pid() == pid) {
+        let before = left;
+        let mut any = look(descriptors, wanted, &mut held, &mut left)?;
+        if left == before {
+            any = look_by_thread(pid, &folder, wanted, &mut held, &mut left)?;
+        }
+        if any && !found.iter().any(|one| one.pid() == pid) {
             let holder = Process::pin(pid)?;
             // The folder in which it was found must still be the pinned process's.
             rustix::fs::statat(&folder, "stat", AtFlags::empty())
@@ -193,6 +198,31 @@ fn passable<T>(looked: Result<T, Errno>) -> Result<Option<T>, OsRefusal> {
         Err(Errno::NOENT | Errno::SRCH | Errno::ACCESS | Errno::PERM) => Ok(None),
         Err(error) => Err(OsRefusal::io("read", Path::new("/proc"), std::io::Error::from(error))),
     }
+}
+
+/// A program whose first thread has ended shows its open files only through its others.
+fn look_by_thread(
+    pid: u32,
+    folder: &OwnedFd,
+    wanted: &[Wanted],
+    held: &mut [bool],
+    left: &mut usize,
+) -> Result<bool, OsRefusal> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let open = |name: &str| passable(rustix::fs::openat(folder, name, flags, Mode::empty()));
+    let Some(threads) = open("task")? else { return Ok(false) };
+    let Some(threads) = passable(Dir::read_from(&threads))? else { return Ok(false) };
+    let mut any = false;
+    for thread in threads {
+        let Some(thread) = passable(thread)? else { break };
+        let number = thread.file_name().to_str().ok().and_then(|name| name.parse::<u32>().ok());
+        let Some(number) = number.filter(|number| *number != pid) else { continue };
+        *left = left.checked_sub(1).ok_or_else(|| no_client("there are too many threads to look through"))?;
+        if let Some(descriptors) = open(&format!("task/{number}/fd"))? {
+            any |= look(descriptors, wanted, held, left)?;
+        }
+    }
+    Ok(any)
 }
 
 /// Whether one of the descriptors is wanted. Only their names are read: files on somebody's own file system stay untouched.
@@ -328,6 +358,34 @@ mod tests {
         let child = sleeper(input, Stdio::piped());
         drop(writer);
         assert!(matches!(holders_of(&child), Err(OsRefusal::NoClient { .. })));
+    }
+
+    #[test]
+    fn a_holder_whose_first_thread_has_ended_is_found_by_the_others() {
+        let temp = tempfile::tempdir().unwrap();
+        let (source, program) = (temp.path().join("headless.c"), temp.path().join("headless"));
+        let code = "#include <pthread.h>\n#include <unistd.h>\nstatic void *stay(void *x) { for (;;) pause(); return x; }\n\
+                    int main(void) { pthread_t t; pthread_create(&t, 0, stay, 0); pthread_exit(0); }\n";
+        std::fs::write(&source, code).unwrap();
+        assert!(
+            Command::new("cc")
+                .arg("-pthread")
+                .arg("-o")
+                .arg(&program)
+                .arg(&source)
+                .status()
+                .unwrap()
+                .success()
+        );
+        let child = sleeper(Stdio::piped(), Stdio::null());
+        let writer = child.0.stdin.as_ref().unwrap().as_fd().try_clone_to_owned().unwrap();
+        let headless = Ended(Command::new(&program).stdin(Stdio::null()).stdout(writer).spawn().unwrap());
+        let stat = format!("/proc/{}/stat", headless.0.id());
+        while !std::fs::read_to_string(&stat).unwrap().contains(") Z ") {
+            std::thread::yield_now();
+        }
+        let found = holders(&Process::pin(child.0.id()).unwrap()).unwrap();
+        assert!(found.iter().any(|one| one.pid() == headless.0.id()), "it speaks and is not seen");
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub struct Sight {
     pub peer_descriptor: bool,
     /// Whether the kernel says which socket is the other end of one.
     pub socket_diagnosis: bool,
+    /// Whether a program in the person's terminal session can type there (`dev.tty.legacy_tiocsti`).
+    pub terminal_injection: bool,
 }
 
 /// Looks at what the kernel offers here.
@@ -27,10 +29,13 @@ pub fn sight() -> Sight {
     let inode = pair.as_ref().and_then(|(near, _)| rustix::fs::fstat(near).ok());
     let inode = inode.and_then(|stat| u32::try_from(stat.st_ino).ok());
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
+    // Kernels before 6.2 have no such switch, and allow it.
+    let injection = std::fs::read_to_string("/proc/sys/dev/tty/legacy_tiocsti");
     Sight {
         dumpable: rustix::process::dumpable_behavior() == Ok(DumpableBehavior::Dumpable),
         ptrace_scope: scope.and_then(|scope| scope.trim().parse().ok()),
         peer_descriptor: peer.is_some_and(|(_, pidfd)| pidfd.is_some()),
         socket_diagnosis: inode.is_some_and(|inode| diag::peer_of(inode).is_ok_and(|peer| peer.is_some())),
+        terminal_injection: injection.map_or(true, |switch| switch.trim() != "0"),
     }
 }
