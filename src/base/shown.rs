@@ -22,20 +22,23 @@ pub fn shown(text: &str, chars_max: usize) -> String {
     out
 }
 
-/// A path between quotes, with the middle left out beyond `chars_max` characters: whoever chose its length and its words
-/// cannot end the quotes, nor push out what is said after it.
+/// A path between quotes, at most `chars_max` characters of it as they are shown, with the middle left out: whoever chose
+/// its length and its words cannot end the quotes, nor push out what is said after it.
 pub fn quoted(path: &str, chars_max: usize) -> String {
-    let length = path.chars().count();
-    let text = if length > chars_max {
-        let half = chars_max / 2;
-        let (head, tail): (String, String) =
-            (path.chars().take(half).collect(), path.chars().skip(length - half).collect());
-        format!("{head}…{tail}")
-    } else {
-        path.into()
-    };
-    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
-    format!("\"{}\"", shown(&escaped, usize::MAX))
+    let mut text = String::new();
+    for c in path.chars() {
+        if misleads(c) || matches!(c, '"' | '\\') {
+            let _ = write!(text, "{}", c.escape_unicode());
+        } else {
+            text.push(c);
+        }
+    }
+    let (length, half) = (text.chars().count(), chars_max / 2);
+    if length > chars_max {
+        let at = |n| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
+        text.replace_range(at(half)..at(length - half), "…");
+    }
+    format!("\"{text}\"")
 }
 
 /// Controls, everything that Unicode lets a font leave out (Default_Ignorable_Code_Point), reordering marks, and each
@@ -69,8 +72,11 @@ mod tests {
 
     #[test]
     fn a_quoted_path_ends_where_it_ends_and_keeps_both_ends_of_a_long_one() {
-        assert_eq!(quoted("/bin/a\", made by \"/b\\", 64), r#""/bin/a\", made by \"/b\\""#);
+        assert_eq!(quoted("/bin/a\", made by \"/b\\", 64), r#""/bin/a\u{22}, made by \u{22}/b\u{5c}""#);
         assert_eq!(quoted("/usr/bin/python3", 8), "\"/usr…hon3\"");
+        // Spelt out, a character takes ten: the bound is on what is shown.
+        let long = quoted(&"\u{e0100}\"".repeat(500), 96);
+        assert_eq!((long.chars().count(), long.matches('"').count()), (99, 2));
         assert_eq!(quoted("/a\n", 64), "\"/a\\u{a}\"");
     }
 

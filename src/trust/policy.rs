@@ -317,7 +317,7 @@ impl Policy {
         let next = effective.with(by);
         next.check()?;
         tightening(&effective, &next)?;
-        let overlay = merged(baseline, &next);
+        let overlay = merged(baseline, next);
         Ok(Self { baseline: Some(baseline.clone()), overlay })
     }
 
@@ -354,7 +354,7 @@ impl Policy {
         let effective = self.effective();
         match &self.baseline {
             Some(baseline) if effective.loosened(&earlier.values).is_empty() => {
-                Ok(Rollback::Free(merged(baseline, &earlier.values)))
+                Ok(Rollback::Free(merged(baseline, earlier.values.clone())))
             }
             Some(_) | None => self.granting(&earlier.values.clone().into()).map(Rollback::Grant),
         }
@@ -410,8 +410,9 @@ impl Ratchet {
 }
 
 /// The overlay that makes of the baseline these values, which are nowhere looser.
-fn merged(baseline: &PolicyDoc, values: &PolicyValues) -> Overlay {
-    Overlay::from(values.clone()).only(&baseline.values.changed(values))
+fn merged(baseline: &PolicyDoc, values: PolicyValues) -> Overlay {
+    let changed = baseline.values.changed(&values);
+    Overlay::from(values).only(&changed)
 }
 
 fn tightening(before: &PolicyValues, next: &PolicyValues) -> Result<(), Refusal> {
