@@ -389,6 +389,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_ours_to_see_is_passed_over_and_our_own_shortage_is_not() {
+        for hidden in [Errno::NOENT, Errno::SRCH, Errno::ACCESS, Errno::PERM] {
+            assert_eq!(passable::<()>(Err(hidden)).unwrap(), None);
+        }
+        for own in [Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
+            assert!(passable::<()>(Err(own)).is_err(), "{own}");
+        }
+    }
+
+    #[test]
     fn an_output_that_was_put_aside_for_the_log_is_not_looked_at() {
         let (reader, log) = std::io::pipe().unwrap();
         drop(reader);
