@@ -137,6 +137,35 @@ test('T072 calls race the kill switch engaged from the command line, and no act 
 test('T072 calls race the kill switch engaged from the popup, and no act starts after it returned', () =>
   race('popup'));
 
+test('T072 a click in the pipe, while browser and host stand still, does not happen after the kill switch, whoever wakes first', async () => {
+  await staged('still', async ({ home, browser, client, page }) => {
+    const [host] = hosts(home);
+    assert.ok(host);
+    const chromium = Number(/^PPid:\t(\d+)$/m.exec(fs.readFileSync(`/proc/${host}/status`, 'utf8'))?.[1]);
+    const before = await presses(page);
+    process.kill(chromium, 'SIGSTOP');
+    let stopped = [chromium];
+    try {
+      const call = client.call('page_click', { selector: '#count' });
+      await new Promise((resume) => setTimeout(resume, 300));
+      process.kill(host, 'SIGSTOP');
+      stopped = [host, chromium];
+      execFileSync(BINARY, ['kill'], { env: home.env, stdio: 'pipe' });
+      process.kill(chromium, 'SIGCONT');
+      stopped = [host];
+      await new Promise((resume) => setTimeout(resume, 2_000));
+      assert.equal(await presses(page), before, 'the browser does not act on what lay in the pipe');
+      process.kill(host, 'SIGCONT');
+      stopped = [];
+      assert.match((await call).content[0]?.text ?? '', /BRIDGE_KILLED|CONNECTION_LOST/);
+      await until('the mirror to know it', async () => (await mirror(browser))?.killed);
+      assert.equal(await presses(page), before);
+    } finally {
+      for (const pid of stopped) process.kill(pid, 'SIGCONT');
+    }
+  });
+});
+
 test('T074 engaged while no host can be reached, it holds in the first call after one is back', async () => {
   await staged('apart', async ({ home, browser, client, page }) => {
     const manifests = path.join(browser.profile, 'NativeMessagingHosts');

@@ -81,8 +81,8 @@ pub const ALARM_MINUTES: f64 = 0.5;
 
 /// Milliseconds between two looks at whether the trust record changed, while anything is attached.
 pub const TRUST_TICK_MS: u32 = 250;
-/// Milliseconds after it was sent in which a document may begin an act. Engaging the kill switch waits as long before it
-/// says that nothing happens any more.
+/// Milliseconds after the host was asked whether the kill switch is off in which an act may begin, whatever stood still
+/// meanwhile. Engaging waits at least as long before it says that nothing happens any more.
 pub const ACT_FRESH_MS: u32 = 250;
 /// Milliseconds for the host to answer a question of the extension.
 pub const EXCHANGE_MS: u32 = 5_000;

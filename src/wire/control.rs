@@ -36,7 +36,7 @@ pub enum FromExtension {
     },
     /// Asks for `host_status_result`.
     HostStatus {},
-    /// Asks for `kill_status_result`.
+    /// Asks for a `kill_status_result` that is `asked`, from a look after the question: an act may begin on it for a moment.
     KillStatus {},
     /// The person engaged the kill switch in this browser. Answered with `kill_status_result` once it holds.
     KillEngage {},
@@ -102,6 +102,9 @@ pub enum ToExtension {
         /// It holds, but only until this host ends: why it could not be kept.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         warning: Option<String>,
+        /// True in the answer to `kill_status` alone. What is pushed may have lain in a pipe for any time.
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+        asked: bool,
     },
     /// The kill switch cannot be read, which counts as on.
     #[serde(rename = "kill_status_result")]
@@ -110,6 +113,9 @@ pub enum ToExtension {
         ok: No,
         /// Why, and what to do.
         error: Refusal,
+        /// As above.
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+        asked: bool,
     },
     /// The newest records of the audit log, oldest first.
     #[serde(rename = "audit_read_result")]

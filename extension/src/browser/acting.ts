@@ -24,7 +24,7 @@ export async function click(call: Call<'page_click'>, tab: Tab, entries: readonl
   const args = { token: probe.token, ...held, ...(count === undefined ? {} : { count }) };
   return {
     intended: intendedBy({ doc, probe }),
-    act: () => act(call, tab, entries, { doc, probe }, () => have(doc, 'click', args, call.key, call.signal)),
+    act: () => act(call, tab, entries, { doc, probe }, () => have(doc, 'click', args, call.key, call)),
   };
 }
 
@@ -35,7 +35,7 @@ export async function fill(call: Call<'page_fill'>, tab: Tab, entries: readonly 
   const args = { token: probe.token, ...how };
   return {
     intended: intendedBy({ doc, probe }),
-    act: () => act(call, tab, entries, { doc, probe }, () => have(doc, 'fill', args, call.key, call.signal)),
+    act: () => act(call, tab, entries, { doc, probe }, () => have(doc, 'fill', args, call.key, call)),
   };
 }
 
@@ -45,7 +45,7 @@ export async function scroll(call: Call<'page_scroll'>, tab: Tab, entries: reado
   const args = { ...how, ...('ref' in target ? { ref: target.ref } : {}) };
   return await steady(tab.id, target.frame === 0 ? 'top' : 'all', entries, call.signal, async (found, turn) => {
     const doc = holder(found, target.frame);
-    const effects = await have(doc, 'scroll', args, `${call.key}.${turn}`, call.signal);
+    const effects = await have(doc, 'scroll', args, `${call.key}.${turn}`, call);
     const { top, height, view } = effects.scroll ?? {};
     const where = top !== undefined && `Now at ${round(top)} of ${round(height)} pixels; ${round(view)} are in view.`;
     const said = own(`Tab ${tab.id}: ${effects.changed ? 'scrolled' : 'nothing moved'}.`, where);

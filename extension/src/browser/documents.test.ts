@@ -1,5 +1,4 @@
 import { expect, test, vi } from 'vitest';
-import { ACT_FRESH_MS } from '../contract/limits';
 
 /** What reached the page, and the injection that the test holds back. */
 const page = {
@@ -7,6 +6,8 @@ const page = {
   injecting: Promise.withResolvers<void>(),
   /** What it answers before it answers that it acted. */
   first: [] as { ok: false; error: { code: string; message: string } }[],
+  /** What happens when something reaches it. */
+  heard: (): void => undefined,
 };
 
 vi.stubGlobal('chrome', {
@@ -14,7 +15,9 @@ vi.stubGlobal('chrome', {
   tabs: {
     sendMessage: async (_: number, message: unknown) => {
       page.sent.push(message);
-      return page.first.shift() ?? { ok: true, data: { changed: true, warnings: [] } };
+      const answer = page.first.shift() ?? { ok: true, data: { changed: true, warnings: [] } };
+      page.heard();
+      return answer;
     },
   },
 });
@@ -38,22 +41,29 @@ test('a call that goes on reaches the document once', async () => {
 
 const busy = { ok: false, error: { code: 'CANCELLED', message: 'busy' } } as const;
 
-test('a document that was busy has not acted, and is asked again with a new time', async () => {
+test('a document that was busy has not acted, and is asked again with a new time from the host', async () => {
   page.sent = [];
   page.first = [busy, busy];
-  vi.useFakeTimers({ toFake: ['Date'], now: 1_000 });
-  await have(doc, 'click', { token: 't' }, 'key', new AbortController().signal);
-  vi.useRealTimers();
-  expect(page.sent).toHaveLength(3);
-  for (const message of page.sent) expect(message).toMatchObject({ until: 1_000 + ACT_FRESH_MS });
+  let until = 1_000;
+  const fresh = async () => (until += 1);
+  await have(doc, 'click', { token: 't' }, 'key', { signal: new AbortController().signal, fresh });
+  expect(page.sent).toMatchObject([{ until: 1_001 }, { until: 1_002 }, { until: 1_003 }]);
+});
+
+test('T072 a document is not asked to act where the host says no', async () => {
+  page.sent = [];
+  const fresh = () => Promise.reject(new Error('killed'));
+  const act = have(doc, 'click', { token: 't' }, 'key', { signal: new AbortController().signal, fresh });
+  await expect(act).rejects.toThrow('killed');
+  expect(page.sent).toEqual([]);
 });
 
 test('T072 a call that was stopped while the document was busy is not asked for again', async () => {
   page.sent = [];
   page.first = [busy];
   const controller = new AbortController();
-  const act = have(doc, 'click', { token: 't' }, 'key', controller.signal);
-  controller.abort(new Error('killed'));
+  page.heard = () => controller.abort(new Error('killed'));
+  const act = have(doc, 'click', { token: 't' }, 'key', { signal: controller.signal, fresh: async () => 1_000 });
   await expect(act).rejects.toThrow('killed');
   expect(page.sent.filter((message) => !JSON.stringify(message).includes('abort'))).toHaveLength(1);
 });

@@ -2,9 +2,8 @@
    whose origin, as the browser itself reports it for the sender of a message, is approved and equals the origin of their
    address. Documents without an address of their own (about:, srcdoc, data:, sandboxed) never are. Whatever a document
    answers is checked against the page protocol. Knows nothing about what an operation means. */
-import { ACT_FRESH_MS } from '../contract/limits';
 import { approves, type Entry } from '../gate/allowlist';
-import { notAllowed } from '../gate/dispatch';
+import { type Call, notAllowed } from '../gate/dispatch';
 import { classify } from '../gate/origin';
 import { Refused } from '../gate/refused';
 import { type ArgsOf, type Op, type ResultOf, readReply } from '../page/protocol';
@@ -134,18 +133,18 @@ export function holder({ open, barred }: Documents, frame: number): Doc {
   throw new Refused('EXECUTION_FAILED', 'The frame of this ref is gone. Take a new snapshot and use a ref from there.');
 }
 
-/** Has a document act, once, and only while the call still stands when the document gets to it. A document that was busy
-    meanwhile has not acted and says so; it is asked again, for as long as the call lasts. */
+/** Has a document act, once, and only while the call and the host's word still stand when the document gets to it. A document
+    that was busy meanwhile has not acted and says so; it is asked again, for as long as the call lasts. */
 export async function have<O extends 'click' | 'fill' | 'scroll'>(
   doc: Doc,
   op: O,
   args: ArgsOf<O>,
   key: string,
-  signal: AbortSignal,
+  { signal, fresh }: Pick<Call<'page_click'>, 'signal' | 'fresh'>,
 ): Promise<ResultOf<O>> {
   for (;;) {
     try {
-      return await ask(doc, op, args, key, signal, ACT_FRESH_MS);
+      return await ask(doc, op, args, key, signal, fresh);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof Refused && error.code === 'CANCELLED')) throw error;
@@ -153,25 +152,26 @@ export async function have<O extends 'click' | 'fill' | 'scroll'>(
   }
 }
 
-/** Asks a document's script for one operation. `key` names the call, so that no document acts on it twice. */
+/** Asks a document's script for one operation. `key` names the call, so that no document acts on it twice. `fresh`: until when
+    an act may begin. */
 export async function ask<O extends Op>(
   doc: Doc,
   op: O,
   args: ArgsOf<O>,
   key: string,
   signal: AbortSignal,
-  freshMs?: number,
+  fresh?: Call<'page_click'>['fresh'],
 ): Promise<ResultOf<O>> {
   signal.throwIfAborted();
   if (!injected.has(doc.id)) await inject(doc);
+  const begin = fresh === undefined ? {} : { until: await fresh() };
   signal.throwIfAborted();
   const call = `${key}.${op}`;
   const stop = () =>
     void send(doc, { genkan: 1, call: `${call}.abort`, op: 'abort', args: { of: call } }).catch(() => undefined);
   signal.addEventListener('abort', stop, { once: true });
   try {
-    const until = freshMs === undefined ? {} : { until: Date.now() + freshMs };
-    const reply = readReply(op, await send(doc, { genkan: 1, call, op, args, ...until }));
+    const reply = readReply(op, await send(doc, { genkan: 1, call, op, args, ...begin }));
     if (reply === undefined)
       throw new Refused('EXECUTION_FAILED', 'The page answered in a way genkan does not accept.');
     // Our script's own words, but with names from the page in them; and a renderer that was taken over could put any there.

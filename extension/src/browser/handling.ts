@@ -33,7 +33,8 @@ export async function listTabs(call: Call<'tab_list'>, entries: readonly Entry[]
   };
 }
 
-export async function focusTab(_: Call<'tab_focus'>, tab: Tab, entries: readonly Entry[]): Promise<PageResult> {
+export async function focusTab(call: Call<'tab_focus'>, tab: Tab, entries: readonly Entry[]): Promise<PageResult> {
+  await call.fresh();
   await chrome.tabs.update(tab.id, { active: true });
   await chrome.windows.update(tab.windowId, { focused: true });
   return { blocks: [own(`Tab ${tab.id} is in front and is your current tab.`), ...shows(await look(tab.id), entries)] };
@@ -44,6 +45,7 @@ export async function closeTab(call: Call<'tab_close'>, tab: Tab): Promise<Plan>
     intended: { kind: 'close_tab', origin: originShown(tab.url) },
     waived: await untouched(call.caller, tab.id),
     act: async () => {
+      await call.fresh();
       await chrome.tabs.remove(tab.id);
       return { blocks: [own(`Tab ${tab.id} is closed.`)] };
     },

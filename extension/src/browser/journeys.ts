@@ -1,6 +1,7 @@
 /* tab_open, page_navigate, page_back, page_forward and page_reload. Decides how each sets out, and that where it ended is
    judged again before anything is told: a redirect or a step back to a site that is not approved is refused. */
 import { ACT_MS } from '../contract/limits';
+import type { Op } from '../contract/ops';
 import { approves, type Entry } from '../gate/allowlist';
 import type { Call, Tab } from '../gate/dispatch';
 import { notAllowed, unsupported } from '../gate/dispatch';
@@ -21,6 +22,7 @@ export async function open(call: Call<'tab_open'>, entries: readonly Entry[]): P
 export async function navigate(call: Call<'page_navigate'>, tab: Tab, entries: readonly Entry[]): Promise<PageResult> {
   const { url, timeoutMs = ACT_MS } = call.args;
   const start = async () => {
+    await call.fresh();
     await chrome.tabs.update(tab.id, { url });
     return tab.id;
   };
@@ -33,7 +35,7 @@ export async function step(
   entries: readonly Entry[],
 ): Promise<PageResult> {
   const by = call.op === 'page_back' ? -1 : 1;
-  const landing = await travel(() => stepBy(tab, by, entries), entries, ACT_MS, call.signal);
+  const landing = await travel(() => stepBy(call, tab, by, entries), entries, ACT_MS, call.signal);
   if (landing.arrival === 'stayed') throw noStep(by);
   return told(landing, entries, ACT_MS);
 }
@@ -41,6 +43,7 @@ export async function step(
 export async function reload(call: Call<'page_reload'>, tab: Tab, entries: readonly Entry[]): Promise<PageResult> {
   const { bypassCache = false } = call.args;
   const start = async () => {
+    await call.fresh();
     await chrome.tabs.reload(tab.id, { bypassCache });
     return tab.id;
   };
@@ -53,6 +56,7 @@ export async function reload(call: Call<'page_reload'>, tab: Tab, entries: reado
 
 async function openTab(call: Call<'tab_open'>, url: string, active: boolean): Promise<number> {
   const window = await windowFor(call);
+  await call.fresh();
   const made =
     window === undefined
       ? (await chrome.windows.create({ url, focused: active }))?.tabs?.[0]
@@ -72,17 +76,25 @@ async function windowFor({ caller }: Call<'tab_open'>): Promise<number | undefin
 }
 
 /** By the page's own history where it may be touched: the browser's button skips pages that nobody clicked in. */
-async function stepBy(tab: Tab, by: -1 | 1, entries: readonly Entry[]): Promise<number> {
+async function stepBy(call: Call<Op>, tab: Tab, by: -1 | 1, entries: readonly Entry[]): Promise<number> {
   if (approves(entries, tab.url)) {
-    const stepped = await chrome.scripting
-      .executeScript({ target: { tabId: tab.id }, func: (steps: number) => history.go(steps), args: [by] })
-      .then(() => true)
-      .catch(() => false);
-    if (stepped) return tab.id;
+    const [stepped] = await chrome.scripting
+      .executeScript({ target: { tabId: tab.id }, func: stepInTime, args: [by, await call.fresh()] })
+      .catch(() => []);
+    if (stepped?.result === true) return tab.id;
+    if (stepped?.result === false) throw tooBusy();
   }
+  await call.fresh();
   const go = by === -1 ? chrome.tabs.goBack(tab.id) : chrome.tabs.goForward(tab.id);
   await go.catch(() => Promise.reject(approves(entries, tab.url) ? noStep(by) : notFromHere()));
   return tab.id;
+}
+
+/** Runs in the page, which may have been busy. */
+function stepInTime(by: number, until: number): boolean {
+  const inTime = Date.now() <= until;
+  if (inTime) history.go(by);
+  return inTime;
 }
 
 function told({ tab, arrival }: Landing, entries: readonly Entry[], timeoutMs: number): PageResult {
@@ -118,6 +130,10 @@ function noPage(tab: Tab): Refused {
 
 function noStep(by: -1 | 1): Refused {
   return new Refused('EXECUTION_FAILED', `The tab has no page to go ${by === -1 ? 'back' : 'forward'} to.`);
+}
+
+function tooBusy(): Refused {
+  return new Refused('EXECUTION_FAILED', 'The page was busy for too long, so nothing was done. Try again.');
 }
 
 function notFromHere(): Refused {

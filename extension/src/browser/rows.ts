@@ -11,7 +11,7 @@ import { snapshot, text } from './reading';
 import { entries } from './sites';
 
 export const rows: Rows = {
-  tab_list: { on: 'browser', act: async (call) => listTabs(call, await entries()) },
+  tab_list: { on: 'browser', reads: true, act: async (call) => listTabs(call, await entries()) },
   tab_open: { on: 'browser', goesTo: ({ url }) => url, act: async (call) => open(call, await entries()) },
   tab_focus: {
     on: 'tab',
@@ -45,11 +45,13 @@ export const rows: Rows = {
   },
   page_snapshot: {
     on: 'tab',
+    reads: true,
     page: 'approved',
     plan: async (call, tab) => ({ act: async () => snapshot(call, tab, await entries()) }),
   },
   page_text: {
     on: 'tab',
+    reads: true,
     page: 'approved',
     plan: async (call, tab) => ({ act: async () => text(call, tab, await entries()) }),
   },
@@ -62,11 +64,13 @@ export const rows: Rows = {
   },
   page_wait_for: {
     on: 'tab',
+    reads: true,
     page: 'approved',
     plan: async (call, tab) => ({ act: async () => waitFor(call, tab, await entries()) }),
   },
   page_screenshot: {
     on: 'tab',
+    reads: true,
     page: 'approved',
     plan: async (call, tab) => ({ act: async () => capture(call, tab, await entries()) }),
   },

@@ -45,6 +45,8 @@ export default defineBackground(() => {
     },
     quiet: () => new Promise((resume) => setTimeout(resume, ACT_FRESH_MS)),
     tell: () => host.ask('kill_engage', { type: 'kill_engage' }),
+    ask: () => host.ask('kill_status', { type: 'kill_status' }),
+    now: () => Date.now(),
     changed: () => {
       void showStopped(kill.killed);
       tellPages();

@@ -55,7 +55,7 @@ function setUp(
   const going: TabRow<'page_navigate'> = { ...onTab, goesTo: ({ url }) => url };
   const alone: BrowserRow<Op> = { on: 'browser', act };
   const rows: Rows = {
-    tab_list: alone,
+    tab_list: { ...alone, reads: true },
     tab_open: { ...alone, goesTo: ({ url }) => url },
     tab_focus: { ...onTab, page: 'any_site' },
     tab_close: { ...onTab, page: 'any_site' },
@@ -71,7 +71,7 @@ function setUp(
     page_scroll: onTab,
     page_wait_for: onTab,
   };
-  const latch = { pass: vi.fn((): Promise<void> | undefined => undefined) };
+  const latch = { pass: vi.fn((): Promise<void> | undefined => undefined), fresh: vi.fn(async () => 1_000_000) };
   const gates = new Gates(world, rows, latch, new Turns(() => () => undefined));
   const controller = new AbortController();
   const progress = vi.fn();
@@ -411,6 +411,37 @@ describe('the kill switch comes first', () => {
     await during.gates.serve(click, later.signal, () => undefined);
     expect(during.ask).toHaveBeenCalledTimes(2);
   });
+
+  test('an act asks the host right before it happens, after the person said yes; a reading does not', async () => {
+    const order: string[] = [];
+    const ask = async (): Promise<Verdict> => {
+      order.push('yes');
+      return 'allowed';
+    };
+    const act = async () => {
+      order.push('act');
+      return { blocks: [{ kind: 'own' as const, text: 'done' }] };
+    };
+    const { serve, latch } = setUp({ ask }, { intended: submit, act });
+    latch.fresh.mockImplementation(async () => {
+      order.push('asked');
+      return 1_000_000;
+    });
+    expect(await codeOf(serve(click))).toBe('done');
+    expect(await codeOf(serve(request('tab_open', { url: SITE })))).toBe('done');
+    expect(await codeOf(serve(request('tab_list')))).toBe('done');
+    expect(order).toEqual(['yes', 'asked', 'act', 'asked', 'act', 'act']);
+  });
+
+  test.each([click, request('tab_open', { url: SITE })])(
+    'an act whose question the host answers with a stop does not happen',
+    async (frame) => {
+      const { serve, latch, act } = setUp();
+      latch.fresh.mockImplementation(killed);
+      expect(await codeOf(serve(frame))).toBe('BRIDGE_KILLED');
+      expect(act).not.toHaveBeenCalled();
+    },
+  );
 
   test('a yes from before it does not cover an act after a release', async () => {
     const { gates, serve, ask } = setUp({}, { intended: submit });

@@ -31,6 +31,8 @@ export type Call<O extends Op> = {
   args: ArgsOf<O>;
   caller: Caller;
   signal: AbortSignal;
+  /** Until when an act may begin, in milliseconds since 1970; whoever acts asks right before. Throws while nothing may run. */
+  fresh(): Promise<number>;
 };
 
 /** What an act would do, found out before it happens. `origin` is that of the document it happens in. */
@@ -47,14 +49,17 @@ export type Intended = {
 /** What must hold for the page that a tab shows: any site; an approved one; or that the client opened the tab itself. */
 export type PageRule = 'any_site' | 'approved' | 'approved_or_opened';
 
+/** `reads`: it changes nothing, so it needs no word from the host but the last. */
 export type BrowserRow<O extends Op> = {
   on: 'browser';
+  reads?: true;
   goesTo?(args: ArgsOf<O>): string;
   act(call: Call<O>): Promise<PageResult>;
 };
 
 export type TabRow<O extends Op> = {
   on: 'tab';
+  reads?: true;
   page: PageRule;
   goesTo?(args: ArgsOf<O>): string;
   /** Looks before the act: what it would be, and how it is then done. */
@@ -95,6 +100,8 @@ export type Answer = { ok: true; data: Outcome } | { ok: false; error: Refusal }
 export type Latch = {
   /** Throws while the kill switch is on or unknown; nothing to wait for while it is off. */
   pass(): Promise<void> | undefined;
+  /** Until when an act may begin, by a word of the host that is not older than a moment. */
+  fresh(signal: AbortSignal): Promise<number>;
 };
 
 export class Gates {
@@ -117,7 +124,8 @@ export class Gates {
       if (told !== undefined) await told;
       signal.throwIfAborted();
       const { op, args } = understood(request);
-      const call = { id: request.id, key: this.#world.key(), op, args, caller: request.caller, signal };
+      const fresh = () => this.#latch.fresh(signal);
+      const call = { id: request.id, key: this.#world.key(), op, args, caller: request.caller, signal, fresh };
       const result = await untilAborted(this.#pass(call, progress), signal);
       return { ok: true, data: egress(result) };
     } catch (thrown) {
@@ -139,7 +147,7 @@ export class Gates {
     const row: BrowserRow<O> | TabRow<O> = this.#rows[call.op];
     if (row.on === 'browser') {
       await this.#mayGo(call, row.goesTo?.(call.args));
-      call.signal.throwIfAborted();
+      await mayBegin(call, row);
       return await row.act(call);
     }
     const tab = await this.#world.tab(call, 'tabId' in call.args ? call.args.tabId : undefined);
@@ -172,7 +180,7 @@ export class Gates {
     const plan = await row.plan(call, tab);
     refuseReach(plan.intended?.destination);
     const allowed = plan.waived === true ? null : await this.#confirm(call, tab, row.page, plan.intended, progress);
-    call.signal.throwIfAborted();
+    await mayBegin(call, row);
     const result = await plan.act();
     // Only now: a yes whose element or page was gone by then approved nothing, so it covers nothing either.
     if (allowed !== null) await this.#cover(call, tab, allowed);
@@ -241,6 +249,11 @@ export class Gates {
     this.#world.wanted(call.caller, origin);
     return notAllowed(origin);
   }
+}
+
+async function mayBegin(call: Call<Op>, { reads }: { reads?: true }): Promise<void> {
+  if (reads === undefined) await call.fresh();
+  call.signal.throwIfAborted();
 }
 
 /** A page out of reach, in a person's words. */

@@ -127,3 +127,21 @@ test('an answer that nobody asked for changes nothing', () => {
   for (const frame of [killed, clear, log('/a')]) exchange.route(frame);
   expect(sent).toEqual([]);
 });
+
+test('whether an act may begin is answered by the answer alone, never by what the host pushed meanwhile', async () => {
+  const { exchange, sent, timers } = setUp();
+  const asked = exchange.ask('kill_status', { type: 'kill_status' });
+  exchange.route(clear);
+  exchange.route({ ...clear, epoch: 2, asked: true });
+  await expect(asked).resolves.toMatchObject({ epoch: 2 });
+  const late = exchange.ask('kill_status', { type: 'kill_status' });
+  timers[1]?.ring();
+  expect(await code(late)).toBe('RESPONSE_TIMEOUT');
+  exchange.route(clear);
+  expect(await code(exchange.ask('kill_status', { type: 'kill_status' }))).toBe('EXTENSION_NOT_READY');
+  exchange.route({ ...clear, asked: true });
+  const next = exchange.ask('kill_status', { type: 'kill_status' });
+  exchange.route({ type: 'kill_status_result', ok: false, error, asked: true });
+  await expect(next).resolves.toMatchObject({ ok: false });
+  expect(sent).toHaveLength(3);
+});

@@ -8,7 +8,12 @@ import { EXCHANGE_MS } from '../contract/limits';
 import { Refused } from '../gate/refused';
 import type { Timer } from './calls';
 
-export type Answers = { kill_engage: KillStatusResult; client_list: ClientListResult; audit_read: AuditReadResult };
+export type Answers = {
+  kill_engage: KillStatusResult;
+  kill_status: KillStatusResult;
+  client_list: ClientListResult;
+  audit_read: AuditReadResult;
+};
 export type Lane = keyof Answers;
 export type Asked<L extends Lane> = Extract<FromExtension, { type: L }>;
 export type AnswerFrame = Answers[Lane];
@@ -18,6 +23,7 @@ type Standing = { at: 'idle' } | { at: 'claimed'; claim: Claim } | { at: 'owed' 
 
 const LANES: { readonly [L in Lane]: Answers[L]['type'] } = {
   kill_engage: 'kill_status_result',
+  kill_status: 'kill_status_result',
   client_list: 'client_list_result',
   audit_read: 'audit_read_result',
 };
@@ -33,6 +39,7 @@ export class Exchange {
   readonly #timer: Timer;
   readonly #lanes: Record<Lane, Standing> = {
     kill_engage: { at: 'idle' },
+    kill_status: { at: 'idle' },
     client_list: { at: 'idle' },
     audit_read: { at: 'idle' },
   };
@@ -59,8 +66,9 @@ export class Exchange {
   route(frame: AnswerFrame): void {
     for (const lane of lanesOf(frame)) {
       const now = this.#lanes[lane];
+      if (!settles(lane, frame)) continue;
       if (now.at === 'owed') this.#lanes[lane] = { at: 'idle' };
-      if (now.at === 'claimed' && settles(lane, frame)) now.claim.end(frame);
+      if (now.at === 'claimed') now.claim.end(frame);
     }
   }
 
@@ -103,13 +111,15 @@ export class Exchange {
 /** Lanes on which the host also speaks unasked. */
 const UNASKED: readonly Lane[] = ['kill_engage'];
 
-/** A word that the switch is off was said before the host heard of the engaging. */
+/** A word that the switch is off was said before the host heard of the engaging. One that nobody asked for says how it
+    stood when it was written, not when the question came. */
 function settles(lane: Lane, frame: AnswerFrame): boolean {
-  return lane !== 'kill_engage' || frame.type !== 'kill_status_result' || !frame.ok || frame.killed;
+  if (frame.type !== 'kill_status_result') return true;
+  return lane === 'kill_status' ? frame.asked === true : !frame.ok || frame.killed;
 }
 
 function lanesOf(frame: AnswerFrame): Lane[] {
-  const all: Lane[] = ['kill_engage', 'client_list', 'audit_read'];
+  const all: Lane[] = ['kill_engage', 'kill_status', 'client_list', 'audit_read'];
   return all.filter((lane) => LANES[lane] === frame.type);
 }
 

@@ -1,5 +1,6 @@
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { KillStatusResult } from '../contract/frames';
+import { ACT_FRESH_MS } from '../contract/limits';
 import type { Refused } from '../gate/refused';
 import { type Kept, KillMirror } from './kill';
 
@@ -29,6 +30,15 @@ function setUp(stored: unknown = undefined, how: { unread?: true; unwritten?: tr
   const disk: { value: unknown } = { value: stored };
   const saves: Kept[] = [];
   const stops: Refused[] = [];
+  const clock = { now: 1_000_000 };
+  /** What the host answers, and what happens before the answer is heard. */
+  const host = { says: word(false, 1), meanwhile: (): void => undefined };
+  const ask = vi.fn(async () => {
+    const answer = host.says;
+    host.meanwhile();
+    mirror.hear(answer);
+    return answer;
+  });
   const mirror: KillMirror = new KillMirror({
     load: async () => (how.unread ? Promise.reject(new Error('no disk')) : disk.value),
     save: async (now) => {
@@ -44,9 +54,11 @@ function setUp(stored: unknown = undefined, how: { unread?: true; unwritten?: tr
       return answer;
     }),
     quiet: async () => undefined,
+    ask,
+    now: () => clock.now,
     changed: () => undefined,
   });
-  return { mirror, disk, saves, stops, how };
+  return { mirror, disk, saves, stops, how, clock, host, ask };
 }
 
 const rest = () => new Promise((resume) => setTimeout(resume));
@@ -207,4 +219,89 @@ test('engaging with a storage that fails still holds, tells the host and says so
   await rest();
   await expect(mirror.engage()).rejects.toMatchObject({ code: 'INTERNAL_ERROR' });
   expect(await call(mirror)).toBe('BRIDGE_KILLED');
+});
+
+describe('an act', () => {
+  const live = new AbortController().signal;
+  const refusal = (begun: Promise<number>) =>
+    begun.then(
+      () => undefined,
+      (why: Refused) => why.code,
+    );
+
+  async function clear() {
+    const all = setUp(kept({}));
+    all.mirror.hear(word(false, 1));
+    await rest();
+    return all;
+  }
+
+  test('begins within a moment of the question, and for that moment one question serves all', async () => {
+    const { mirror, clock, ask } = await clear();
+    const until = clock.now + ACT_FRESH_MS;
+    expect(await Promise.all([mirror.fresh(live), mirror.fresh(live)])).toEqual([until, until]);
+    clock.now = until;
+    expect(await mirror.fresh(live)).toBe(until);
+    expect(ask).toHaveBeenCalledTimes(1);
+    clock.now = until + 1;
+    expect(await mirror.fresh(live)).toBe(until + 1 + ACT_FRESH_MS);
+    expect(ask).toHaveBeenCalledTimes(2);
+  });
+
+  test('does not begin on a word that nobody asked for, however young', async () => {
+    const { mirror, ask, host } = await clear();
+    host.says = word(true, 2);
+    mirror.hear(word(false, 1));
+    expect(await refusal(mirror.fresh(live))).toBe('BRIDGE_KILLED');
+    expect(ask).toHaveBeenCalledTimes(1);
+  });
+
+  test('does not begin on an answer that lay in the pipe while everything stood still: the host is asked again', async () => {
+    const { mirror, clock, ask, host } = await clear();
+    host.meanwhile = () => {
+      clock.now += ACT_FRESH_MS + 1;
+      host.says = word(true, 2);
+      host.meanwhile = () => undefined;
+    };
+    expect(await refusal(mirror.fresh(live))).toBe('BRIDGE_KILLED');
+    expect(ask).toHaveBeenCalledTimes(2);
+  });
+
+  test('begins no later because the clock was set back', async () => {
+    const { mirror, clock, ask } = await clear();
+    await mirror.fresh(live);
+    clock.now -= 1;
+    await mirror.fresh(live);
+    expect(ask).toHaveBeenCalledTimes(2);
+  });
+
+  test('of a call that ended meanwhile does not begin, however the host answers', async () => {
+    const { mirror, host } = await clear();
+    const controller = new AbortController();
+    host.meanwhile = () => controller.abort({ code: 'CANCELLED' });
+    expect(await refusal(mirror.fresh(controller.signal))).toBe('CANCELLED');
+  });
+
+  test('does not begin where the host does not answer', async () => {
+    const { mirror, ask } = await clear();
+    ask.mockRejectedValueOnce({ code: 'RESPONSE_TIMEOUT' });
+    expect(await refusal(mirror.fresh(live))).toBe('RESPONSE_TIMEOUT');
+    await mirror.fresh(live);
+    expect(ask).toHaveBeenCalledTimes(2);
+  });
+
+  test('needs a new question after a stop and a release, and after another port', async () => {
+    const { mirror, ask } = await clear();
+    await mirror.fresh(live);
+    mirror.hear(word(true, 2));
+    mirror.hear(word(false, 3, { engaged: 2 }));
+    await rest();
+    await mirror.fresh(live).catch(() => undefined);
+    expect(ask).toHaveBeenCalledTimes(2);
+    mirror.unknown();
+    mirror.hear(word(false, 3, { engaged: 2 }));
+    await rest();
+    await mirror.fresh(live).catch(() => undefined);
+    expect(ask).toHaveBeenCalledTimes(3);
+  });
 });

@@ -3,10 +3,12 @@
    epoch no lower than the highest seen. Everything else refuses: nothing said yet, a damaged record, storage that cannot be
    read or written, an older record put back. It engages at once, in memory, before anything is awaited; and what the person
    engaged here holds until a host has taken it over, so that a word from before cannot release it. Only the host's word
-   "killed: false" releases. Knows no browser interface: storage, the host and the running calls are handed in. */
+   "killed: false" releases. For an act that is not enough: host, browser and pipe may have stood still since that word, so
+   an act begins only within a moment of asking. Knows no browser interface: storage, the host and the running calls are handed in. */
 import { z } from 'zod';
 import { ERROR_SPECS } from '../contract/errors';
 import type { KillStatusResult } from '../contract/frames';
+import { ACT_FRESH_MS } from '../contract/limits';
 import { Refused } from '../gate/refused';
 
 const Kept = z.strictObject({
@@ -30,6 +32,10 @@ export type Outside = {
   quiet(): Promise<void>;
   /** Asks the host to engage. */
   tell(): Promise<KillStatusResult>;
+  /** Asks the host where it stands. The answer is heard before this resolves. */
+  ask(): Promise<KillStatusResult>;
+  /** Milliseconds since 1970. */
+  now(): number;
   changed(): void;
 };
 
@@ -55,6 +61,9 @@ export class KillMirror {
   #writing: Promise<unknown> = Promise.resolve();
   /** What is in storage is older than what is in memory. */
   #unsaved = false;
+  /** When the host was asked last, of those times that it said the switch is off. */
+  #asked = Number.NEGATIVE_INFINITY;
+  #asking: Promise<void> | null = null;
 
   constructor(outside: Outside) {
     this.#outside = outside;
@@ -77,6 +86,21 @@ export class KillMirror {
     return this.#settling.then(() => {
       if (this.#view.state !== 'clear') throw refusalOf(this.#view);
     });
+  }
+
+  /** Until when an act may begin; asks the host unless that was done a moment ago. Throws while nothing may run. */
+  async fresh(signal: AbortSignal): Promise<number> {
+    for (;;) {
+      await this.pass();
+      signal.throwIfAborted();
+      const since = this.#outside.now() - this.#asked;
+      // A clock that was set back makes no question younger.
+      if (since >= 0 && since <= ACT_FRESH_MS) return this.#asked + ACT_FRESH_MS;
+      this.#asking ??= this.#ask().finally(() => {
+        this.#asking = null;
+      });
+      await this.#asking;
+    }
   }
 
   /** The port came or went: what the host before it said is over. */
@@ -114,6 +138,13 @@ export class KillMirror {
   /** Asks again for what no host has taken over yet. */
   async again(): Promise<void> {
     if (this.#kept.pending) await this.#outside.tell().catch(() => undefined);
+  }
+
+  /** The time of the question counts: whatever holds up the answer makes it older, never younger. */
+  async #ask(): Promise<void> {
+    const asked = this.#outside.now();
+    const word = await this.#outside.ask();
+    if (word.ok && !word.killed) this.#asked = asked;
   }
 
   async #load(): Promise<void> {
@@ -167,6 +198,7 @@ export class KillMirror {
 
   #become(view: KillView): void {
     this.#view = view;
+    if (view.state !== 'clear') this.#asked = Number.NEGATIVE_INFINITY;
     this.#outside.changed();
   }
 }

@@ -59,15 +59,24 @@ impl Controls {
     /// Where the kill switch stands, to be told at once.
     pub fn standing(&mut self) -> ToExtension {
         self.seen = self.store.as_ref().ok().map(TrustStore::stamp);
-        let told = match self.state() {
-            Ok(TrustState { killed, epoch, engaged, .. }) => {
-                let warning = self.warning.clone().filter(|_| killed);
-                ToExtension::KillKnown { ok: Yes, killed, epoch, engaged, warning }
-            }
-            Err(error) => ToExtension::KillUnknown { ok: No, error },
-        };
+        let told = self.look(false);
         self.told = Some(told.clone());
         told
+    }
+
+    /// Where it stands, for whoever asks before an act.
+    pub fn asked(&self) -> ToExtension {
+        self.look(true)
+    }
+
+    fn look(&self, asked: bool) -> ToExtension {
+        match self.state() {
+            Ok(TrustState { killed, epoch, engaged, .. }) => {
+                let warning = self.warning.clone().filter(|_| killed);
+                ToExtension::KillKnown { ok: Yes, killed, epoch, engaged, warning, asked }
+            }
+            Err(error) => ToExtension::KillUnknown { ok: No, error, asked },
+        }
     }
 
     /// What must be told because the record changed since it was told last.

@@ -200,10 +200,7 @@ impl Host {
         match own {
             FromExtension::HostStatus {} => self.report().await,
             FromExtension::ExtensionHello { .. } => Err(twice()),
-            FromExtension::KillStatus {} => {
-                let standing = self.controls.standing();
-                self.say(&standing).await
-            }
+            FromExtension::KillStatus {} => self.say(&self.controls.asked()).await,
             FromExtension::KillEngage {} => {
                 let standing = self.controls.engage();
                 self.say(&standing).await

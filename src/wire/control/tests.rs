@@ -178,15 +178,17 @@ fn a_control_frame_that_breaks_a_rule_is_malformed() {
 
 #[test]
 fn t013_a_result_is_written_with_the_members_of_its_side_alone() {
-    let known = ToExtension::KillKnown { ok: Yes, killed: true, epoch: 3, engaged: 3, warning: None };
+    let known =
+        ToExtension::KillKnown { ok: Yes, killed: true, epoch: 3, engaged: 3, warning: None, asked: false };
     assert_eq!(
         json::written(&known),
         r#"{"type":"kill_status_result","ok":true,"killed":true,"epoch":3,"engaged":3}"#
     );
-    let unknown = ToExtension::KillUnknown { ok: No, error: Refusal::new(Code::BridgeKilled, "m") };
+    let unknown =
+        ToExtension::KillUnknown { ok: No, error: Refusal::new(Code::BridgeKilled, "m"), asked: true };
     assert_eq!(
         json::written(&unknown),
-        r#"{"type":"kill_status_result","ok":false,"error":{"code":"BRIDGE_KILLED","message":"m"}}"#
+        r#"{"type":"kill_status_result","ok":false,"error":{"code":"BRIDGE_KILLED","message":"m"},"asked":true}"#
     );
 }
 

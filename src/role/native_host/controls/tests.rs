@@ -60,6 +60,22 @@ fn news_come_once_for_each_change_and_never_without_one() {
 }
 
 #[test]
+fn whoever_asks_before_an_act_hears_how_it_stands_then_and_nothing_pushed_passes_for_that() {
+    let home = tempfile::tempdir().unwrap();
+    let mut controls = controls(home.path());
+    assert_eq!(value(&controls.standing()).get("asked"), None);
+    let before = value(&controls.asked());
+    assert_eq!((&before["killed"], &before["asked"]), (&json!(false), &json!(true)));
+    store(home.path()).engage_within(Duration::ZERO);
+    let after = value(&controls.asked());
+    assert_eq!((&after["killed"], &after["asked"]), (&json!(true), &json!(true)));
+    assert_eq!(value(&controls.news().unwrap()).get("asked"), None);
+    std::fs::write(home.path().join(".local/state/genkan/trust.json"), "{").unwrap();
+    let unread = value(&controls.asked());
+    assert_eq!((&unread["ok"], &unread["asked"]), (&json!(false), &json!(true)));
+}
+
+#[test]
 fn engaging_is_kept_recorded_and_told() {
     let home = tempfile::tempdir().unwrap();
     let mut controls = controls(home.path());
