@@ -117,7 +117,8 @@ impl AuditLog {
         Ok(tail)
     }
 
-    /// What came after a position, which is moved on. `older` then says that some of it was compacted away unseen.
+    /// What came after a position, which is moved on. `older` then says that some of it was compacted away unseen, or that
+    /// the log was cut or replaced. Refuses once the folder is not at its path any more: nothing would come to it.
     pub fn since(&self, position: &mut Position) -> Result<Tail, Refusal> {
         let mut tail = Tail::default();
         let mut take = |bytes: &[u8]| {
@@ -130,6 +131,7 @@ impl AuditLog {
         };
         let mut gap = false;
         let mut look = || {
+            self.dir.check()?;
             let known = position.file.is_some();
             if let Some(bytes) = position.more(self)? {
                 take(&bytes);

@@ -200,6 +200,25 @@ fn a_follower_that_began_before_the_log_sees_all_of_it() {
 }
 
 #[test]
+fn a_follower_hears_of_a_log_that_was_cut_removed_or_moved_away() {
+    let place = Place::new();
+    place.log.append(&grant(1)).unwrap();
+    place.log.append(&grant(2)).unwrap();
+    let mut position = place.log.read(10).unwrap().end;
+    File::options().write(true).open(place.log.path()).unwrap().set_len(0).unwrap();
+    assert!(place.log.since(&mut position).unwrap().older, "cut");
+    assert!(!place.log.since(&mut position).unwrap().older);
+    place.log.append(&grant(3)).unwrap();
+    assert_eq!(place.log.since(&mut position).unwrap().records, [grant(3)]);
+    std::fs::remove_file(place.log.path()).unwrap();
+    assert!(place.log.since(&mut position).unwrap().older, "removed");
+    let folder = place.log.path().parent().unwrap().to_path_buf();
+    std::fs::rename(&folder, folder.with_extension("away")).unwrap();
+    let refusal = place.log.since(&mut position).unwrap_err();
+    assert!(refusal.message.starts_with("The audit log cannot be read"), "{refusal}");
+}
+
+#[test]
 fn t052_t054_t060_a_log_that_is_not_ours_or_too_large_takes_no_record() {
     let place = Place::new();
     place.log.append(&grant(1)).unwrap();

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::print;
 use super::table::{Table, line, utc};
+use super::{print, warn};
 use crate::base::limits::TRUST_TICK_MS;
-use crate::base::refusal::Refusal;
+use crate::base::refusal::{Code, Refusal};
 use crate::os::audit_log::{AuditLog, Tail};
 use crate::os::runtime_dir::Environment;
 use crate::os::terminal;
@@ -36,13 +36,21 @@ pub fn show(environment: &Environment, limit: u32, json: bool, follow: bool) -> 
         let mut position = std::mem::take(&mut tail.end);
         tail = log.since(&mut position)?;
         tail.end = position;
-        if tail.older && !json {
-            print("(some records came and went between two looks)\n");
-        }
+        watched(&tail).into_iter().for_each(|sentence| warn(&Refusal::new(Code::InternalError, sentence)));
         if !print(&if json { lines(&tail) } else { rows(&tail) }) {
             return Ok(());
         }
     }
+}
+
+/// What a watcher must hear beside the records, in either form.
+fn watched(tail: &Tail) -> Vec<String> {
+    let gone = tail
+        .older
+        .then(|| "Records were taken out of the audit log, or came and went between two looks.".to_string());
+    let damaged = (tail.damaged > 0)
+        .then(|| format!("{} lines that came to the audit log are no records.", tail.damaged));
+    gone.into_iter().chain(damaged).collect()
 }
 
 fn table(tail: &Tail, limit: u32) -> String {
@@ -114,7 +122,6 @@ fn details(record: &AuditRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::refusal::Code;
     use crate::trust::audit::AuditKind;
 
     #[test]
@@ -126,6 +133,14 @@ mod tests {
         for (cell, width) in cells(&record).iter().zip(WIDTHS).take(4) {
             assert!(cell.len() <= width, "{cell}");
         }
+    }
+
+    #[test]
+    fn a_watcher_hears_what_is_missing_and_what_is_no_record() {
+        assert_eq!(watched(&Tail::default()), [""; 0]);
+        let said = watched(&Tail { older: true, damaged: 2, ..Tail::default() });
+        assert!(said[0].starts_with("Records were taken out"), "{said:?}");
+        assert!(said[1].starts_with("2 lines"), "{said:?}");
     }
 
     #[test]
