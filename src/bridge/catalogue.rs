@@ -10,6 +10,7 @@ use crate::base::limits::{
     WAIT_MS_MAX,
 };
 use crate::base::refusal::{Code, Refusal};
+use crate::trust::policy::Needs;
 use crate::wire::bridge::Capability;
 
 /// How much harm a misuse of the tool can do.
@@ -135,6 +136,8 @@ pub struct Tool {
     pub confirm: Confirm,
     /// The group that an extension must offer; `None` for what the server answers itself.
     pub capability: Option<Capability>,
+    /// The grant of the policy that it stands on.
+    pub needs: Option<Needs>,
     /// Hints for clients.
     pub annotations: Annotations,
 }
@@ -181,6 +184,7 @@ pub const CATALOGUE: &[Tool] = &[
         permission: Permission::Tabs,
         confirm: Confirm::None,
         capability: None,
+        needs: None,
         annotations: READS_HERE,
     },
     Tool {
@@ -194,6 +198,7 @@ pub const CATALOGUE: &[Tool] = &[
         permission: Permission::Tabs,
         confirm: Confirm::None,
         capability: Some(Capability::TabControl),
+        needs: None,
         annotations: READS,
     },
     Tool {
@@ -207,6 +212,7 @@ pub const CATALOGUE: &[Tool] = &[
         permission: Permission::Tabs,
         confirm: Confirm::None,
         capability: Some(Capability::TabControl),
+        needs: None,
         annotations: MOVES_ONCE,
     },
     Tool {
@@ -220,6 +226,7 @@ pub const CATALOGUE: &[Tool] = &[
         permission: Permission::Tabs,
         confirm: Confirm::None,
         capability: Some(Capability::TabControl),
+        needs: None,
         annotations: MOVES,
     },
     Tool {
@@ -233,6 +240,7 @@ pub const CATALOGUE: &[Tool] = &[
         permission: Permission::Tabs,
         confirm: Confirm::EveryCall,
         capability: Some(Capability::TabControl),
+        needs: None,
         annotations: ACTS,
     },
     Tool {
@@ -246,6 +254,7 @@ pub const CATALOGUE: &[Tool] = &[
         permission: Permission::Tabs,
         confirm: Confirm::None,
         capability: Some(Capability::TabControl),
+        needs: None,
         annotations: MOVES,
     },
     Tool {
@@ -259,6 +268,7 @@ pub const CATALOGUE: &[Tool] = &[
         permission: Permission::Tabs,
         confirm: Confirm::None,
         capability: Some(Capability::TabControl),
+        needs: None,
         annotations: MOVES,
     },
     Tool {
@@ -272,6 +282,7 @@ pub const CATALOGUE: &[Tool] = &[
         permission: Permission::Tabs,
         confirm: Confirm::None,
         capability: Some(Capability::TabControl),
+        needs: None,
         annotations: MOVES,
     },
     Tool {
@@ -285,6 +296,7 @@ pub const CATALOGUE: &[Tool] = &[
         permission: Permission::Tabs,
         confirm: Confirm::HighRisk,
         capability: Some(Capability::TabControl),
+        needs: None,
         annotations: MOVES,
     },
     Tool {
@@ -308,6 +320,7 @@ pub const CATALOGUE: &[Tool] = &[
         permission: Permission::Scripting,
         confirm: Confirm::None,
         capability: Some(Capability::PageSnapshot),
+        needs: None,
         annotations: READS,
     },
     Tool {
@@ -329,6 +342,7 @@ pub const CATALOGUE: &[Tool] = &[
         permission: Permission::Scripting,
         confirm: Confirm::HighRisk,
         capability: Some(Capability::PageInteract),
+        needs: None,
         annotations: ACTS,
     },
     Tool {
@@ -349,6 +363,7 @@ pub const CATALOGUE: &[Tool] = &[
         permission: Permission::Scripting,
         confirm: Confirm::HighRisk,
         capability: Some(Capability::PageInteract),
+        needs: None,
         annotations: ACTS,
     },
     Tool {
@@ -369,6 +384,7 @@ pub const CATALOGUE: &[Tool] = &[
         permission: Permission::Scripting,
         confirm: Confirm::None,
         capability: Some(Capability::PageRead),
+        needs: None,
         annotations: READS,
     },
     Tool {
@@ -388,6 +404,7 @@ pub const CATALOGUE: &[Tool] = &[
         permission: Permission::Tabs,
         confirm: Confirm::None,
         capability: Some(Capability::TabControl),
+        needs: None,
         annotations: READS,
     },
     Tool {
@@ -406,6 +423,7 @@ pub const CATALOGUE: &[Tool] = &[
         permission: Permission::Scripting,
         confirm: Confirm::None,
         capability: Some(Capability::PageInteract),
+        needs: None,
         annotations: MOVES,
     },
     Tool {
@@ -433,6 +451,7 @@ pub const CATALOGUE: &[Tool] = &[
         permission: Permission::Scripting,
         confirm: Confirm::None,
         capability: Some(Capability::PageInteract),
+        needs: None,
         annotations: READS,
     },
 ];
